@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from samples import ROOT, SAXPY, STENCIL
 
 from launchwise.report import wording
+from launchwise.workloads.space import used
 from launchwise.workloads.spec import load_spec
 
 WORKLOADS = sorted(path.parent.name for path in ROOT.glob("kernels/*/spec.yaml"))
@@ -29,19 +30,9 @@ def read_back(shown, spec):
             texts[told] = value
         else:
             texts |= dict(zip(name.split("×"), word.split("×"), strict=True))
-    return {"variant": variant, **{name: value_of(name, texts[name], spec) for name in texts}}
-
-
-def value_of(name, text, spec):
-    """The value of a tunable that is written like this."""
-    (value,) = [value for value in spec.values_of(name) if str(value) == text]
-    return value
-
-
-def used(values, spec):
-    """Variant and the tunables that it has."""
-    names = spec.variants[values["variant"]].tunables
-    return {"variant": values["variant"], **{name: values[name] for name in names}}
+    for name, text in texts.items():
+        (texts[name],) = [value for value in spec.values_of(name) if str(value) == text]
+    return {"variant": variant, **texts}
 
 
 @st.composite

@@ -30,18 +30,12 @@ def folder(tmp_path):
     return found
 
 
-def test_a_section_from_outside_the_project_stands_on_the_page(folder):
-    (folder / "section.py").write_text(GOOD)
-    page = page_of(study(folder=folder))
-    assert 'id="tiny-mine"' in page
-    assert "1 published: 42" in page
-
-
-def test_a_section_follows_its_study_to_another_name(folder):
+def test_a_section_from_outside_the_project_follows_its_study_to_another_name(folder):
     (folder / "section.py").write_text(GOOD)
     renamed = folder.rename(folder.parent / "other")
     page = page_of(study(name="other", folder=renamed))
     assert 'id="other-mine"' in page
+    assert "1 published: 42" in page
 
 
 PLAIN = GOOD.replace('published["facts"]', '[{"value": 1}]')

@@ -17,15 +17,6 @@ POINTS = 100**3
 """Of the smaller problem without its rim: order 2 in float32."""
 
 
-def faster(factor):
-    """The small study with shorter times."""
-    made = study()
-    sweeps = {
-        gpu: rows.assign(time_ms=rows["time_ms"] / factor) for gpu, rows in made.sweeps.items()
-    }
-    return dataclasses.replace(made, sweeps=sweeps, _known={})
-
-
 def several(made, runs):
     """``made`` whose cost says that a launch of each variant does several runs at once."""
     arrays = KernelCost(launches=f"1 / {runs}", least_bytes="5 * itemsize * points", uses={})
@@ -56,25 +47,23 @@ def test_the_lookup_begins_with_a_kernel_that_replaces_one_launch():
 
 def test_a_rate_above_the_measured_one_is_marked():
     def details(factor):
-        made = faster(factor)
-        profiles = {gpu: measured_at(one, 1000.0) for gpu, one in made.profiles.items()}
-        table = rows_table(dataclasses.replace(made, profiles=profiles))
+        made = study()
+        sweeps = {
+            gpu: rows.assign(time_ms=rows["time_ms"] / factor) for gpu, rows in made.sweeps.items()
+        }
+        rates = profile("big").ceilings.model_copy(update={"float32_gflops": 1000.0})
+        profiles = {
+            gpu: one.model_copy(update={"ceilings": rates}) for gpu, one in made.profiles.items()
+        }
+        shown = compared(dataclasses.replace(made, sweeps=sweeps, profiles=profiles, _known={}))
+        found = tables(shown, folded=True)
+        (table,) = (each for each in found if each.caption == "Best time of every problem")
         place = [column.title for column in table.columns].index("FLOP")
         return [row.cells[place].detail for row in table.rows]
 
     # 9e6 FLOP take 9 us at 1000 GFLOP/s; the fastest run 1 ms, or 5 us.
     assert set(details(1)) == {""}
     assert details(200)[0] == "passed"
-
-
-def measured_at(one, gflops):
-    rates = one.ceilings.model_copy(update={"float32_gflops": gflops})
-    return one.model_copy(update={"ceilings": rates})
-
-
-def rows_table(made):
-    found = tables(compared(made), folded=True)
-    return next(each for each in found if each.caption == "Best time of every problem")
 
 
 def test_every_measured_rate_is_a_ceiling_of_its_type():

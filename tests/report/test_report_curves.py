@@ -11,6 +11,7 @@ from launchwise.report.answer.model_tables import learning_curves
 from launchwise.report.blocks import Figure
 from tests.support.report_pages import html_of, visible
 from tests.support.report_study import study
+from tests.support.shown import blocks_of
 
 REACHED = {"knn": 0.8, "tree": 0.7, "untuned": 0.4, RANDOM: 0.5}
 """Fraction at first choice; each further measurement closes a tenth of what is missing."""
@@ -34,12 +35,13 @@ def curves(split="sizes"):
     )
 
 
-def section():
-    return learning_curves(replace(study(), curves=curves()))
+def figure_of(known):
+    (figure,) = blocks_of(learning_curves(replace(study(), curves=known)), Figure)
+    return figure
 
 
 def test_the_figure_draws_regret_and_random_order_beside_it():
-    (figure,) = (block for block in section().blocks if isinstance(block, Figure))
+    figure = figure_of(curves())
     lines = {trace["name"]: trace for trace in figure.panels[0].data}
     assert list(lines) == ["kNN", "regression tree", "random order"]
     assert list(lines["kNN"]["x"]) == list(range(1, LONGEST + 1))
@@ -51,9 +53,7 @@ def test_the_figure_draws_regret_and_random_order_beside_it():
 
 def test_a_line_ends_where_every_problem_has_its_best():
     best = curves().assign(fraction=lambda rows: rows["fraction"].where(rows["measured"] < 7, 1.0))
-    made = learning_curves(replace(study(), curves=best))
-    (figure,) = (block for block in made.blocks if isinstance(block, Figure))
-    for trace in figure.panels[0].data:
+    for trace in figure_of(best).panels[0].data:
         assert None not in trace["y"][:6]
         assert set(trace["y"][6:]) == {None}
 
@@ -67,23 +67,15 @@ def test_ten_lines_share_no_colour_and_say_it_by_dash_and_marker_too():
         assert key.marker == line["marker"]["symbol"]
 
 
-def test_without_curves_of_the_first_split_there_is_no_section():
-    assert learning_curves(study()) is None
-    assert learning_curves(replace(study(), curves=curves("other"))) is None
-
-
-def test_the_section_stands_on_the_page_of_the_study():
-    page = visible(html_of(replace(study(), curves=curves()))["tiny/index.html"])
-    assert "Quality against number of measurements" in page
-    without = visible(html_of(study())["tiny/index.html"])
-    assert "Quality against number of measurements" not in without
+def test_only_the_page_of_a_study_with_curves_of_its_first_split_has_the_section():
+    for known, shown in ((curves(), True), (curves("other"), False), (study().curves, False)):
+        page = visible(html_of(replace(study(), curves=known))["tiny/index.html"])
+        assert ("Quality against number of measurements" in page) == shown
 
 
 def test_a_search_ends_before_the_others():
     known = curves()
     search = known[(known["model"] == "knn") & (known["measured"] <= 20)].assign(model=SEARCH)
-    asked = replace(study(), curves=pd.concat([known, search]))
-    made = learning_curves(asked)
-    (figure,) = (block for block in made.blocks if isinstance(block, Figure))
+    figure = figure_of(pd.concat([known, search]))
     lines = {trace["name"]: trace for trace in figure.panels[0].data}
     assert len(lines["search"]["y"]) == LONGEST

@@ -8,36 +8,19 @@ from launchwise.report.answer.rates import compared, rates
 from launchwise.report.answer.tunables import tunables
 from launchwise.report.blocks import Figure
 from launchwise.report.numbers import winners
-from launchwise.report.site.rendering import every_block
 from tests.support.report_study import study, sweep
-from tests.support.shown import tables
-
-
-def of_one_size():
-    """The small study as if it had measured a single size."""
-    made = study()
-
-    def at_202(table):
-        return table[table["n"] == 202].reset_index(drop=True)
-
-    return dataclasses.replace(
-        made,
-        sweeps={gpu: at_202(table) for gpu, table in made.sweeps.items()},
-        evaluation=at_202(made.evaluation),
-        _known={},
-    )
-
-
-def kinds(section, kind):
-    return [block.id for block in every_block([section]) if isinstance(block, kind)]
+from tests.support.shown import blocks_of, tables
 
 
 def test_a_single_size_is_no_plot_against_size_and_no_bar_of_nothing():
-    assert kinds(compared(study()), Figure)
-    assert tables(tunables(study()))
-    one = of_one_size()
-    assert [name for name in kinds(compared(one), Figure) if "roofline" not in name] == []
-    assert not tables(tunables(one))
+    made = study()
+    at_202 = {gpu: rows[rows["n"] == 202] for gpu, rows in made.sweeps.items()}
+    evaluated = made.evaluation[made.evaluation["n"] == 202]
+    one = dataclasses.replace(made, sweeps=at_202, evaluation=evaluated, _known={})
+    for each, has_sizes in ((made, True), (one, False)):
+        drawn = [figure.id for figure in blocks_of(compared(each), Figure, folded=True)]
+        assert any("roofline" not in name for name in drawn) == has_sizes
+        assert bool(tables(tunables(each))) == has_sizes
 
 
 def test_of_many_kinds_the_rates_of_some_are_drawn_and_the_others_counted():

@@ -5,28 +5,27 @@ from launchwise.report.blocks import Fold
 from launchwise.report.pages import gpu_comparison
 from tests.support.described_gpus import described_gpus
 from tests.support.samples import profile
-from tests.support.shown import tables
+from tests.support.shown import blocks_of, cells, tables
 
 FIRST = {"copy_bandwidth_gbs": 1000.0, "launch_overhead_us": 5.0}
 
 
-def folds(**profiles):
-    return [
-        block for block in gpu_comparison.attributes(profiles).blocks if isinstance(block, Fold)
-    ]
+def rows(**profiles):
+    """Rows of the first table."""
+    return cells(tables(gpu_comparison.attributes(profiles))[0])
 
 
 def test_micro_benchmarks_stand_beside_each_other_in_units_to_read():
     measured = Ceilings(**FIRST, float32_gflops=62_843.15, l2_latency_ns=142.0)
-    (fold,) = folds(new=profile(ceilings=measured), old=profile(ceilings=Ceilings(**FIRST)))
+    known = {"new": profile(ceilings=measured), "old": profile(ceilings=Ceilings(**FIRST))}
+    (fold,) = blocks_of(gpu_comparison.attributes(known), Fold)
     shown, meaning = fold.blocks
     assert [column.title for column in shown.columns] == ["what", "new", "old"]
     assert [cell.text for cell in meaning.rows[2].cells] == [
         "float32",
         "fused multiply-adds, 2 FLOP each",
     ]
-    rows = {row[0].text: [cell.text for cell in row[1:]] for row in (r.cells for r in shown.rows)}
-    assert rows == {
+    assert cells(shown) == {
         "copy bandwidth (GB/s)": ["1000", "1000"],
         "launch overhead, of GPU and host (µs)": ["5.000", "5.000"],
         "float32 (TFLOP/s)": ["62.84", "–"],
@@ -42,16 +41,13 @@ def test_every_ceiling_has_a_unit():
 
 def test_a_gpu_without_a_known_driver_has_a_dash():
     known, unknown = profile(driver="580.1", toolkit="13.0"), profile(driver="", toolkit="")
-    shown = gpu_comparison.attributes({"known": known, "unknown": unknown}).blocks[0]
-    rows = {row.cells[0].text: [cell.text for cell in row.cells[1:]] for row in shown.rows}
-    assert rows["driver / CUDA"] == ["580.1 / 13.0", "–"]
+    assert rows(known=known, unknown=unknown)["driver / CUDA"] == ["580.1 / 13.0", "–"]
 
 
 def test_sizes_of_memories_are_in_the_units_of_their_rows():
     sizes = {"memory_bytes": 80 * 10**9, "l2_bytes": 50 * 2**20, "shared_per_sm_bytes": 228 * 2**10}
-    shown = gpu_comparison.attributes({"own": profile(**sizes)}).blocks[0]
-    rows = {row.cells[0].text: row.cells[1].text for row in shown.rows}
-    found = [rows[name] for name in ("memory (GB)", "L2 cache (MB)", "shared memory per SM (KB)")]
+    shown, names = rows(own=profile(**sizes)), ("memory (GB)", "L2 cache (MB)")
+    found = [shown[name][0] for name in (*names, "shared memory per SM (KB)")]
     assert list(map(float, found)) == [80, 50, 228]
 
 

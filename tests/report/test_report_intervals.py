@@ -8,29 +8,23 @@ from report_study import study
 
 from launchwise.report import wording
 from launchwise.report.answer.model_tables import tables_of
-from launchwise.report.blocks import Table
+from tests.support.shown import tables
 
 
-def with_ratios(key, **ratios):
+def with_ratios(**ratios):
     """The tiny study with intervals of some models' ratios."""
     whole = study()
     facts = copy.deepcopy(dict(whole.facts))
     for part in facts["splits"]["sizes"].values():
         for model, ratio in ratios.items():
-            part["models"][model][key] = ratio
-            part["models"][model]["fraction_interval"] = (0.9012, 0.9876)
+            known = {"beside_best_model": ratio, "fraction_interval": (0.9012, 0.9876)}
+            part["models"][model] |= known
     return dataclasses.replace(whole, facts=facts)
 
 
 def table_of(whole):
     """The first table of models."""
-    return next(block for block in tables_of(whole).blocks if isinstance(block, Table))
-
-
-def marked(whole):
-    """Models whose mean is marked as the best."""
-    table = table_of(whole)
-    return {row.cells[0].text for row in table.rows if row.cells[1].best}
+    return tables(tables_of(whole))[0]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +37,8 @@ def marked(whole):
     ],
 )
 def test_models_that_the_problems_do_not_tell_apart_are_best_together(knn, tree, best):
-    found = marked(with_ratios("beside_best_model", knn=knn, tree=tree))
+    table = table_of(with_ratios(knn=knn, tree=tree))
+    found = {row.cells[0].text for row in table.rows if row.cells[1].best}
     assert best <= found
     assert (found == {"kNN", "regression tree"}) == (len(best) == 2)
 
@@ -62,7 +57,7 @@ def test_the_best_model_of_a_column_is_marked_and_no_rule():
 
 
 def test_the_interval_stands_beside_the_mean():
-    table = table_of(with_ratios("beside_best_model", knn=(1.0, 1.0)))
+    table = table_of(with_ratios(knn=(1.0, 1.0)))
     headings = [(column.title, column.unit) for column in table.columns]
     place = headings.index(("mean", "95 % interval"))
     (row,) = [row for row in table.rows if row.cells[0].text == "kNN"]

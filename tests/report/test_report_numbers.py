@@ -14,9 +14,11 @@ from launchwise.report.answer.model_tables import (
     verdicts,
 )
 from launchwise.report.numbers import (
+    answering,
     best_model,
     fixed_sets,
     fractions,
+    leader,
     null_accuracy,
     scores_on,
     winners,
@@ -131,6 +133,14 @@ def test_scores_are_sorted_and_name_the_best_model():
     assert table["model"].iloc[0] == "oracle"
     assert table["fraction"].is_monotonic_decreasing
     assert best_model(table) == "knn"
+
+
+def test_the_answering_model_leads_though_another_is_better_on_a_gpu():
+    made = study()
+    committee = {"kind": "committee", "members": ["knn", "nearest_size"], "caution": 6.0}
+    own = dataclasses.replace(made, models={**made.models, "tree": committee})
+    assert [leader(made, "sizes", gpu) for gpu in made.gpus] == ["knn", "tree"]
+    assert [answering(own), *(leader(own, "sizes", gpu) for gpu in own.gpus)] == ["tree"] * 3
 
 
 def test_accuracies_are_shares():

@@ -187,26 +187,16 @@ def test_one_gpu_has_no_transfer_section():
     assert "How much faster" not in alone
 
 
-def test_study_without_models_published_tables_or_predictions():
+def test_study_without_models_and_without_any_evaluation():
     bare = study()
     bare.evaluation = bare.evaluation[bare.evaluation["role"] != "model"]
     bare.models = {}
-    bare.facts = {**bare.facts, "predictions": []}
     for part in bare.facts["splits"]["sizes"].values():
         part["models"] = {"untuned": part["models"]["untuned"]}
-    found = page_of(bare)
-    assert 'id="tiny-predicted"' not in found
-    assert 'id="tiny-paper"' not in found
-
-
-def test_study_without_any_evaluation():
-    bare = study()
-    bare.evaluation = bare.evaluation.iloc[:0]
-    bare.facts = {}
-    found = page_of(bare)
-    assert "could not be made" not in found
-    assert 'id="tiny-models"' not in found
-    assert 'id="tiny-models"' in page_of(study())
+    alone = dataclasses.replace(study(), evaluation=bare.evaluation.iloc[:0], facts={}, _known={})
+    pages = [page_of(each) for each in (study(), bare, alone)]
+    assert not any("could not be made" in page for page in pages)
+    assert ['id="tiny-models"' in page for page in pages] == [True, True, False]
 
 
 def test_missing_values_are_dashes_not_nan():

@@ -15,10 +15,6 @@ ENTRIES = {
 }
 
 
-THOUSAND = "1\u202f200"
-"""As the report writes 1200."""
-
-
 def entry(model, median, **more):
     named = {"split": "sizes", "model": model, "gpu": "all", "by": "", "value": ""}
     figures = {
@@ -33,8 +29,8 @@ def entry(model, median, **more):
     return {**named, **figures, **more}
 
 
-def predicting():
-    """A study of four models; GPUs one by one of one of them, and one part of two."""
+def test_models_stand_by_their_median_error():
+    # Four models; GPUs one by one of one of them, and one part of two.
     found = [
         entry("knn", 6.5),
         entry("roofline", 70.0),
@@ -48,14 +44,10 @@ def predicting():
         entry("learnt", 5.0, split="other"),
     ]
     made = study()
-    return dataclasses.replace(made, entries=ENTRIES, facts={**made.facts, "predictions": found})
-
-
-def test_models_stand_by_their_median_error():
-    table = tables(predictions(predicting()), folded=True)[0]
-    rows = texts(table)
+    made = dataclasses.replace(made, entries=ENTRIES, facts={**made.facts, "predictions": found})
+    rows = texts(tables(predictions(made), folded=True)[0])
     assert [row[0] for row in rows] == ["the trees", "kNN", "the cost model", "the roofline"]
-    assert rows[0][1:] == [THOUSAND, "3.3", "6.6", "13.2", "0.50", "0.900", "–"]
+    assert rows[0][1:] == ["1\u202f200", "3.3", "6.6", "13.2", "0.50", "0.900", "–"]
 
 
 def test_nothing_is_said_where_nothing_is_predicted():
