@@ -36,16 +36,19 @@ def products(tmp_path_factory):
     return {name: product(name, folder / name, **only) for name, only in PARTS.items()}
 
 
-@pytest.fixture(scope="module")
-def page(products, tmp_path_factory):
-    """A front page that holds the lookup of all of them."""
-    studies = [one.study for one in products.values()]
+def front_page(studies, folder):
+    """A front page that holds the lookup of studies."""
     block = finder.block(studies)
     front = Page("index.html", "Overview", "t", "", [Section("look-up", "Which?", [block])])
     files = {front.path: writing.html(front, Report(studies, RUN))}
     for study in studies:
         files |= writing.answer_files(study.name, finder.data(study))
-    return write(files, tmp_path_factory.mktemp("report")) / front.path
+    return write(files, folder) / front.path
+
+
+@pytest.fixture(scope="module")
+def page(products, tmp_path_factory):
+    return front_page([one.study for one in products.values()], tmp_path_factory.mktemp("report"))
 
 
 @pytest.fixture
@@ -105,13 +108,7 @@ def test_500_answers_are_those_of_recommend(opened, products):
 def test_an_answer_by_another_objective_says_so(browser, products, tmp_path):
     one = products["granger_time"]
     table = replace(one.table, stored=by_objective(one.table.stored, "energy"))
-    study = replace(one.study, table=table)
-    front = Page(
-        "index.html", "Overview", "t", "", [Section("x", "Which?", [finder.block([study])])]
-    )
-    files = {front.path: writing.html(front, Report([study], RUN))}
-    files |= writing.answer_files(study.name, finder.data(study))
-    load(browser, write(files, tmp_path) / front.path)
+    load(browser, front_page([replace(one.study, table=table)], tmp_path))
     assert "chosen by time: no energy is known of it here." in browser.page_source
 
 

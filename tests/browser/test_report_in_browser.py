@@ -320,8 +320,7 @@ def test_an_answer_of_the_model_explains_its_order_and_says_how_others_did(brows
         models={"tree": {"kind": COMMITTEE}},
         table=named_table(found, Domain(made.spec, made.profiles), made.name),
     )
-    write(files_of(judged), tmp_path)
-    load(browser, tmp_path / "index.html")
+    load(browser, write(files_of(judged), tmp_path) / "index.html")
     held_out = "slices of one card that were left out of training, answers of this model reached"
     ascending = choose(browser, "p-n", "202")
     assert UNORDERED[1:] not in ascending
@@ -338,8 +337,7 @@ def test_an_answer_of_the_model_without_limits_says_so(browser, tmp_path):
         dataclasses.replace(one, interval_ms=None, gain_interval=None) for one in made.table.entries
     ]
     made = dataclasses.replace(made, table=changed(made.table, entries=tuple(bare)))
-    write(files_of(made), tmp_path)
-    load(browser, tmp_path / "index.html")
+    load(browser, write(files_of(made), tmp_path) / "index.html")
     said = "2.5 ms, limits not known. 1.5 times the speed of the usual choice, limits not known."
     assert said in choose(browser, "p-n", "152")
     assert "limits not known" not in choose(browser, "p-n", "102")
@@ -352,8 +350,7 @@ def test_blind_tests_speak_of_answers_within_the_measured_sizes(browser, tmp_pat
     table = changed(made.table, devices=tuple(devices))
     held = {"big": {**SCORE, "times_covered": 0.525, "covered": None}}
     made = dataclasses.replace(made, table=table, blind=held)
-    write(files_of(made), tmp_path)
-    load(browser, tmp_path / "index.html")
+    load(browser, write(files_of(made), tmp_path) / "index.html")
     for n, words in (("120", tested.words), ("152", "they held 52 % of the times")):
         assert words in choose(browser, "p-n", n)
         assert words not in choose(browser, "p-n", "102")
@@ -368,8 +365,7 @@ def test_times_from_a_datasheet_say_how_far_they_may_be_off(browser, tmp_path):
     answer = {**made.answers[0], "gpu": "card", "time_ms": 3.0, "time_low_ms": None}
     table = named_table([*made.answers, answer], domain, "tiny")
     predicted = dataclasses.replace(made, table=table, described={"card": card}, _known={})
-    write(files_of(predicted), tmp_path)
-    load(browser, tmp_path / "index.html")
+    load(browser, write(files_of(predicted), tmp_path) / "index.html")
     assert "error unknown" not in said(browser)
     outside = choose(browser, "gpu", "card")
     assert "Its time is not known." in outside
@@ -391,10 +387,8 @@ def test_a_faster_kernel_is_another_one_and_surely_faster(browser, tmp_path):
     other = {"configuration": plain}
     cases = [(2.0, other, True), (2.8, other, False), (2.0, {}, False)]
     for place, (time_ms, changes, is_told) in enumerate(cases):
-        folder = tmp_path / str(place)
-        write(files_of(timed("tiny", 3.0), timed("other", time_ms, **changes)), folder)
-        load(browser, folder / "index.html")
-        wait_for_answer(browser)
+        both = files_of(timed("tiny", 3.0), timed("other", time_ms, **changes))
+        load(browser, write(both, tmp_path / str(place)) / "index.html")
         wait = "Promise.resolve(window.launchwiseFaster).then(() => arguments[0]())"
         browser.execute_async_script(wait)
         assert ("A faster kernel of the same workload: " in said(browser)) is is_told
@@ -514,16 +508,14 @@ def test_a_link_opens_the_same_answer_and_an_old_one_says_so(front, folder):
         assert "Use block3d" in said(front)
 
 
-def test_a_study_without_its_file_says_so(browser, folder, tmp_path):
+def test_a_study_without_its_file_and_a_figure_without_its_library_say_so(
+    browser, folder, tmp_path
+):
     torn = shutil.copytree(folder, tmp_path / "torn")
-    (torn / "data" / "acoustic_tile.js").unlink()
+    for name in ("data/acoustic_tile.js", "assets/plotly.js"):
+        (torn / name).unlink()
     load(browser, torn / "index.html")
     assert "the file data/acoustic_tile.js is missing" in said(browser)
-
-
-def test_a_figure_without_its_library_says_so(browser, folder, tmp_path):
-    torn = shutil.copytree(folder, tmp_path / "torn")
-    (torn / "assets" / "plotly.js").unlink()
     load(browser, torn / "acoustic_tile" / "index.html")
     browser.execute_script("return window.launchwiseDrawAll()")
     text = browser.execute_script("return document.querySelector('.plot').textContent")

@@ -21,7 +21,7 @@ def row(browser):
 
 
 def click(browser, figure, marker):
-    """Press the mouse on the marker of a plot."""
+    """Press the mouse on the marker of a plot; the row that it shows."""
     chains = pytest.importorskip("selenium.webdriver.common.action_chains")
     browser.execute_script("return launchwiseDrawAll()")
     point = browser.execute_script(
@@ -33,11 +33,11 @@ def click(browser, figure, marker):
         marker,
     )
     chains.ActionChains(browser).move_to_element(point).pause(0.2).click().perform()
+    return row(browser)
 
 
 def test_a_click_on_the_landscape_shows_the_row(opened):
-    click(opened, "#fig-tiny-landscape .plot", 1)
-    name, found, text = row(opened)
+    name, found, text = click(opened, "#fig-tiny-landscape .plot", 1)
     assert name == "block3d 64×2×1 row_padding=0"
     assert text == "variant=block3d row_padding=0 bx=64 by=2 bz=1"
     problem = {"GPU": "big", "n": "202", "dtype": "float32", "order": "2"}
@@ -49,8 +49,7 @@ def test_a_click_on_the_landscape_shows_the_row(opened):
 
 def test_another_gpu_and_other_axes_show_their_own_rows(opened):
     draw(opened, gpu="big.sm4", across="bx")
-    click(opened, "#fig-tiny-landscape .plot", 0)
-    name, found, _ = row(opened)
+    name, found, _ = click(opened, "#fig-tiny-landscape .plot", 0)
     assert name == "block3d 64×2×1 row_padding=0"
     assert (found["GPU"], found["time"]) == ("big.sm4", "8 ms")
 
@@ -72,7 +71,6 @@ def test_the_keyboard_opens_and_closes_a_row_of_the_fastest_by_size(opened):
 
 def test_a_row_is_closed_by_its_button_and_copied(opened):
     click(opened, "#fig-tiny-landscape .plot", 1)
-    row(opened)
     copy, close = opened.find_elements("css selector", ".row button")
     copy.click()
     opened.execute_async_script("setTimeout(arguments[0], 200)")
