@@ -15,34 +15,20 @@ from launchwise.workloads.spec import load_spec
 TIMES = {(16, 1): 1.0, (16, 2): 0.9, (32, 1): 0.8, (32, 2): 0.7}
 
 
-def sweep(tmp_path, times):
-    """A cache of two tunables, bx and by."""
+def imported(tmp_path, times, *conditions):
+    """The import of a cache of two tunables, bx and by, with its space."""
     entries = {f"{x},{y}": {"bx": x, "by": y, "time": time} for (x, y), time in times.items()}
     header = {"problem_size": [64, 64], "tune_params_keys": ["bx", "by"], "tune_params": {}}
     content = foreign.cache("NVIDIA A100-PCIE-40GB", cache=entries, **header)
-    return foreign.write(tmp_path / "c.json", content)
-
-
-def t1(tmp_path, *conditions):
-    """Its space."""
     parameters = [
         {"Name": name, "Type": "int", "Values": values, "Default": default}
         for name, values, default in (("bx", "[16, 32, 64]", 16), ("by", "[1, 2]", 1))
     ]
     listed = [{"Expression": text, "Parameters": ["bx", "by"]} for text in conditions]
-    space = {"TuningParameters": parameters, "Conditions": listed}
-    return foreign.write(tmp_path / "t1.json", {"ConfigurationSpace": space})
-
-
-def imported(tmp_path, times, *conditions):
-    """The import of both."""
-    return import_sweeps(
-        [sweep(tmp_path, times)],
-        "t",
-        tmp_path / "workloads",
-        tmp_path / "gpus",
-        space=t1(tmp_path, *conditions),
-    )
+    space = {"ConfigurationSpace": {"TuningParameters": parameters, "Conditions": listed}}
+    files = [foreign.write(tmp_path / "c.json", content)]
+    places = (tmp_path / "workloads", tmp_path / "gpus")
+    return import_sweeps(files, "t", *places, space=foreign.write(tmp_path / "t1.json", space))
 
 
 def test_a_condition_that_a_row_breaks_is_said_with_the_row(tmp_path):

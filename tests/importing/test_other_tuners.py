@@ -149,7 +149,8 @@ def test_files_of_one_kernel_of_triton_make_a_study_of_sizes(tmp_path):
         files.append(foreign.write(path, content))
     devices = [f"mm.autotune.json={DEVICE}"]
     options = {"devices": devices, "problem_names": "M,K"}
-    found = import_sweeps(files, "mm", tmp_path / "w", tmp_path / "r", **options)
+    places = (tmp_path / "w", tmp_path / "r")
+    found = import_sweeps(files, "mm", *places, **options)
     spec = load_spec(found.folder)
     assert list(spec.problem) == ["M", "K", "dtype"]
     rows = read_table(tmp_path / "r" / "a4000" / "mm.parquet", measurement_schema(spec))
@@ -159,14 +160,10 @@ def test_files_of_one_kernel_of_triton_make_a_study_of_sizes(tmp_path):
     assert "interpolation" in study
     lines = told(found)
     assert any(line.startswith("fastest on a4000, M=256, K=64, dtype=float16: ") for line in lines)
-    with pytest.raises(UserError, match=r"--problem-names: states 3 .*not 4"):
-        import_sweeps(
-            files, "mm", tmp_path / "w", tmp_path / "r", **{**options, "problem_names": "a,b,c,d"}
-        )
-    with pytest.raises(UserError, match="must be different names"):
-        import_sweeps(
-            files, "mm", tmp_path / "w", tmp_path / "r", **{**options, "problem_names": "a,,"}
-        )
+    refused = {"a,b,c,d": r"--problem-names: states 3 .*not 4", "a,,": "must be different names"}
+    for names, said in refused.items():
+        with pytest.raises(UserError, match=said):
+            import_sweeps(files, "mm", *places, **{**options, "problem_names": names})
 
 
 def test_packed_files_are_read(tmp_path, exact):

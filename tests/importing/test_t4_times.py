@@ -100,23 +100,19 @@ def test_a_file_of_ktt_in_t4_has_texts_and_registers(tmp_path):
     assert (found.rows[0].time_ms, found.rows[0].extra) == (2.0, {"registers": 40})
 
 
-def test_the_mean_of_the_repeats_is_told_where_any_row_has_a_time(tmp_path):
-    path = t4(tmp_path, [("GFLOP/s", 900.0, "")], ["GFLOP/s"], {"runtimes": [1.0, 2.0]})
-    content = json.loads(path.read_text())
-    (right,) = content["results"]
-    failed = {**right, "configuration": {"x": 32}, "times": {}, "invalidity": "compile"}
-    found = foreign.read_one(foreign.write(path, {**content, "results": [right, failed]}))
-    assert [row.time_ms for row in found.rows] == [1.5, None]
+def test_a_configuration_that_failed_makes_up_for_no_time_and_hides_none(tmp_path):
+    def read(times):
+        path = t4(tmp_path, [("GFLOP/s", 900.0, "")], ["GFLOP/s"], times)
+        content = json.loads(path.read_text())
+        failed = {**content["results"][0], "configuration": {"x": 32}, "invalidity": "compile"}
+        content["results"].insert(0, {**failed, "times": {}, "measurements": []})
+        return foreign.read_one(foreign.write(path, content))
+
+    found = read({"runtimes": [1.0, 2.0]})
+    assert [row.time_ms for row in found.rows] == [None, 1.5]
     assert "the mean of the repeats is the time" in " ".join(found.notes)
-
-
-def test_a_file_without_a_time_is_refused_though_some_configurations_failed(tmp_path):
-    path = t4(tmp_path, [("GFLOP/s", 900.0, "")], ["GFLOP/s"])
-    content = json.loads(path.read_text())
-    (right,) = content["results"]
-    failed = {**right, "configuration": {"x": 32}, "measurements": [], "invalidity": "compile"}
     with pytest.raises(UserError, match="hold no time"):
-        foreign.read_one(foreign.write(path, {**content, "results": [failed, right]}))
+        read({})
 
 
 @pytest.mark.parametrize(("status", "reason", "invalidity"), CASES["t4_failures"])

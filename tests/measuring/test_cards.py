@@ -114,13 +114,10 @@ def test_no_two_processes_hold_one_card_and_all_cards_are_used(root, tmp_path):
 def test_a_failure_on_a_card_gives_it_back(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "cards", lambda: [A])
 
-    def fail():
-        with free_card("gpu", selects("sm_80", None), "any", tmp_path):
-            raise RuntimeError
-
     for _ in range(2):
-        with pytest.raises(RuntimeError):
-            fail()
+        card = free_card("gpu", selects("sm_80", None), "any", tmp_path)
+        with pytest.raises(RuntimeError), card:
+            raise RuntimeError
 
 
 def checked(folder, cards, arch, device="", nvcc=True):

@@ -33,11 +33,12 @@ PROBLEM = {"n": 20, "dtype": "float32", "order": 2}
 QUICKLY = Confirmation(precision=0.9, seconds=1.0)
 
 
-def contest_of(shard, number=3):
-    """The baseline and some other configurations of the problem."""
-    listed = configurations(shard.spec, PROBLEM)[:number]
+def contest_of(shard, *peers):
+    """The baseline, two other configurations of the problem, and libraries."""
+    listed = configurations(shard.spec, PROBLEM)[:3]
     assert listed[0] == baseline(shard.spec)
-    roles = [["baseline"], ["best", "usual"], *[["near"]] * (number - 2)]
+    listed += [{"peer": name} for name in peers]
+    roles = [["baseline"], ["best", "usual"], ["near"], *[["peer"]] * len(peers)]
     entrants = [
         Entrant(configuration=each, roles=role) for each, role in zip(listed, roles, strict=True)
     ]
@@ -125,11 +126,15 @@ def test_what_is_there_is_not_measured_again(make_shard, tmp_path, precision):
         assert rounds_of(contest, [visit, second]).times_ms[0] == known
 
 
+def marked(listed):
+    """The configuration that a fault strikes."""
+    return next(each for each in listed if (each["variant"], each["tz"]) == ("column", 2))
+
+
 def test_a_kernel_that_kills_its_process_takes_part_no_longer(faulty, tmp_path):
-    marked = {"variant": "column", "tz": 2}
     shard = faulty(fault="crashed", at="launch")
     listed = configurations(shard.spec, PROBLEM)
-    bad = next(each for each in listed if marked.items() <= each.items())
+    bad = marked(listed)
     good = [each for each in listed if each != bad][:2]
     entrants = [
         Entrant(configuration=good[0], roles=["baseline"]),
@@ -153,13 +158,9 @@ def test_a_request_to_stop_is_heard_where_no_contest_has_a_round(faulty, tmp_pat
     sizes = [{**PROBLEM, "n": n} for n in (20, 22, 24)]
     shard = faulty(problems=sizes, fault="refused", at="launch")
     listed = configurations(shard.spec, PROBLEM)
-    refused = {"variant": "column", "tz": 2}
     entrants = [
         Entrant(configuration=listed[0], roles=["baseline", "usual"]),
-        Entrant(
-            configuration=next(each for each in listed if refused.items() <= each.items()),
-            roles=["best"],
-        ),
+        Entrant(configuration=marked(listed), roles=["best"]),
     ]
     contests = [Contest(problem=size, entrants=entrants) for size in sizes]
     with Journal(tmp_path / "journal", "print", shard.spec.key_columns) as journal:
@@ -286,10 +287,7 @@ def test_libraries_run_in_the_same_rounds(make_shard, stencil_copy, tmp_path):
             compiling.append(len(read_notes(tmp_path / "journal")))
 
     shard = dataclasses.replace(make_shard([PROBLEM]), parts=Compiling())
-    contest = contest_of(shard)
-    names = ["right", "idle", "raising"]
-    peers = [Entrant(configuration={"peer": name}, roles=["peer"]) for name in names]
-    contest = contest.model_copy(update={"entrants": [*contest.entrants, *peers]})
+    contest = contest_of(shard, "right", "idle", "raising")
     assert len(run(shard, contest, tmp_path / "journal")) == 3
     assert compiling[0] == 0
     table = peers_table(shard, [contest], QUICKLY, read_notes(tmp_path / "journal"))
@@ -314,9 +312,7 @@ def test_where_a_library_cannot_be_captured_events_time_all(
 ):
     change_sessions(stencil_copy, LIBRARIES)
     shard = make_shard([PROBLEM], method=QUICK.model_copy(update={"graph_below_us": below_us}))
-    contest = contest_of(shard)
-    peer = Entrant(configuration={"peer": "waiting"}, roles=["peer"])
-    contest = contest.model_copy(update={"entrants": [*contest.entrants, peer]})
+    contest = contest_of(shard, "waiting")
     pairs = run(shard, contest, tmp_path / "journal")
     notes = read_notes(tmp_path / "journal")
     peers = peers_table(shard, [contest], QUICKLY, notes)

@@ -3,6 +3,7 @@
 import dataclasses
 import shutil
 import threading
+import time
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -14,7 +15,6 @@ from launchwise.base.errors import UserError
 from launchwise.measuring import serving
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.job import Alongside, Part
-from launchwise.measuring.journal import read_journal
 from launchwise.measuring.sweep import builds_of
 from launchwise.workloads.builds import CHECK_SOURCE
 from launchwise.workloads.declared.declared_workload import load_workload
@@ -45,13 +45,12 @@ class Late(HostParts):
         threading.Thread(target=self._later, args=[hear]).start()
 
     def _later(self, hear):
-        done = threading.Event()
         for _ in range(2000):
-            rows = read_journal(self._journal)[1]
-            if len([row for row in rows if row["dtype"] == "float64"]) >= 5:
+            found = [row["dtype"] for row in rows_of(self._journal)]
+            if found.count("float64") >= 5:
                 break
-            done.wait(0.01)
-        self.seen.append({row["dtype"] for row in read_journal(self._journal)[1]})
+            time.sleep(0.01)
+        self.seen.append({*found})
         hear(compiled(Part(Path("two"), self._keys[0])))
 
 

@@ -220,18 +220,14 @@ def test_the_lock_is_free_again_after_a_failure_inside(tmp_path):
     assert not (tmp_path / "j.holder").exists()
 
 
-def test_appending_to_a_closed_journal_is_a_mistake(tmp_path):
-    journal = Journal(tmp_path / "j", "f", KEYS)
-    with pytest.raises(ValueError, match="not open"):
-        journal.append(row(1))
-
-
-def test_numbers_that_json_does_not_have_are_refused_before_they_are_written(tmp_path):
+def test_what_cannot_be_appended_is_refused_before_it_is_written(tmp_path):
     with Journal(tmp_path / "j", "f", KEYS) as journal:
         journal.append(row(1))
         with pytest.raises(ValueError, match="JSON"):
             journal.append(row(2, time_ms=float("nan")))
         journal.append(row(3))
+    with pytest.raises(ValueError, match="not open"):
+        journal.append(row(4))
     assert read_journal(tmp_path / "j")[1] == [row(1), row(3)]
 
 

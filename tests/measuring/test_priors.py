@@ -70,15 +70,11 @@ def test_without_any_row_there_is_no_prior_and_no_error(tmp_path):
         assert read_prior(tmp_path / "p.parquet", SPEC)({"m": 4}) == []
 
 
-def test_a_problem_that_was_not_asked_for_is_refused(tmp_path):
+def test_a_problem_that_was_not_asked_for_and_another_workload_are_refused(tmp_path):
     written(tmp_path / "p.parquet", [4])
     prior = read_prior(tmp_path / "p.parquet", SPEC)
     with pytest.raises(UserError, match=re.escape("priors: has none for m=5")):
         prior({"m": 5})
-
-
-def test_the_prior_of_another_workload_is_refused(tmp_path):
-    written(tmp_path / "p.parquet", [4])
     other = made({"b": [1, 2, 4]}, {"plain": ([], []), "tiled": (["b"], [])})
     with pytest.raises(UserError):
         read_prior(tmp_path / "p.parquet", other)

@@ -6,9 +6,9 @@ import os
 import re
 import sys
 import threading
-import time
 
 import pytest
+import supervising
 
 from launchwise.measuring.progress import Progress
 
@@ -221,10 +221,7 @@ def terminal(monkeypatch):
 
 def until(terminal, text):
     """Wait until ``text`` is on the screen; the line is drawn some times a second."""
-    end = time.monotonic() + 10
-    while not any(text in row for row in terminal.rows):
-        assert time.monotonic() < end, terminal.rows
-        time.sleep(0.02)
+    supervising.until(lambda: any(text in row for row in terminal.rows), text, seconds=10)
 
 
 LONG = "block3d bx=64 by=4 bz=1 [red] of a name that is much longer than any terminal is wide"

@@ -11,15 +11,10 @@ from launchwise.tables.measurements import measurement_schema
 PROBLEMS = [{"n": 20, "dtype": "float32", "order": 2}, {"n": 21, "dtype": "float64", "order": 2}]
 
 
-def run(shard, path):
-    """Measure a shard and read its journal back."""
-    sweep(shard, path)
-    return rows_of(path)
-
-
 def test_a_sweep_measures_every_configuration_once(make_shard, tmp_path):
     shard = make_shard(PROBLEMS)
-    rows = run(shard, tmp_path / "journal.jsonl")
+    sweep(shard, tmp_path / "journal.jsonl")
+    rows = rows_of(tmp_path / "journal.jsonl")
     assert sorted(names(row, shard) for row in rows) == expected_keys(shard)
     assert Counter(row["status"] for row in rows) == {"ok": len(rows)}
     schema = measurement_schema(shard.spec)
@@ -31,7 +26,8 @@ def test_a_sweep_measures_every_configuration_once(make_shard, tmp_path):
 
 def test_a_problem_that_does_not_fit_is_said_without_trying(make_shard, tmp_path):
     shard = make_shard(PROBLEMS[:1], script=tmp_path / "missing.py", memory_bytes=1000)
-    rows = run(shard, tmp_path / "journal.jsonl")
+    sweep(shard, tmp_path / "journal.jsonl")
+    rows = rows_of(tmp_path / "journal.jsonl")
     assert sorted(names(row, shard) for row in rows) == expected_keys(shard)
     assert {row["status"] for row in rows} == {"out_of_memory"}
     assert "the card has" in rows[0]["reason"]

@@ -81,10 +81,6 @@ STUB = {
 }
 
 
-def test_nvml_is_read_in_our_units(read_stub):
-    assert read_stub() == STUB
-
-
 def test_an_older_driver_gives_what_it_has(read_stub):
     assert read_stub(old=True) == {**STUB, "power_w": 300.5, "throttle": 0x21}
 
@@ -92,6 +88,7 @@ def test_an_older_driver_gives_what_it_has(read_stub):
 @pytest.mark.parametrize(
     ("refused", "changed"),
     [
+        ("", {}),
         ("nvmlDeviceGetClockInfo", {"sm_clock_mhz": math.nan, "memory_clock_mhz": math.nan}),
         ("nvmlDeviceGetTemperature", {"temperature_c": math.nan}),
         ("nvmlDeviceGetTotalEnergyConsumption", {"energy_j": None}),
@@ -104,7 +101,7 @@ def test_an_older_driver_gives_what_it_has(read_stub):
         ),
     ],
 )
-def test_what_nvml_refuses_is_missing_and_the_rest_is_not(read_stub, refused, changed):
+def test_nvml_is_read_in_our_units_and_what_it_refuses_is_missing(read_stub, refused, changed):
     assert read_stub(refused=refused) == pytest.approx({**STUB, **changed}, nan_ok=True)
 
 

@@ -103,9 +103,7 @@ def test_what_is_far_from_the_best_is_known_well_enough_sooner():
     assert relative_error(far) > limits.precision
     near = repeat(Stopwatch(wavering), limits, 1.0, best_ms=1.0)
     assert relative_error(near) <= limits.precision or len(near) == limits.maximum
-
-
-def test_a_far_one_that_wavers_is_repeated_all_the_same():
+    # A far one that wavers is repeated all the same.
     limits = Repeats(minimum=5, few=3, maximum=30, budget_ms=1e9)
     assert len(repeat(Stopwatch([2.0, 2.5, 3.0]), limits, 2.0, best_ms=1.0)) == 30
 
@@ -125,30 +123,20 @@ def test_repeats_stay_between_minimum_and_maximum(planned, minimum, more):
     assert enough or len(found) == limits.maximum or sum(found) >= limits.budget_ms
 
 
-def hot():
-    """A throttled card."""
-    return True
-
-
-def cool():
-    """A card at full clocks."""
-    return False
-
-
-def pause(rest, throttled, busy_s):
+def pause(rest, busy_s, throttled):
     """Seconds that ``rest`` takes after ``busy_s`` seconds of work."""
     time.sleep(busy_s)
     began = time.monotonic()
-    rest.after(throttled)
+    rest.after(lambda: throttled)
     return time.monotonic() - began
 
 
 def test_a_cool_card_is_not_kept_waiting():
     rest = Rest()
-    assert all(pause(rest, cool, 0.01) < 0.005 for _ in range(5))
+    assert all(pause(rest, 0.01, throttled=False) < 0.005 for _ in range(5))
     assert rest.share == 0
     unwanted = Rest(wanted=False)
-    assert pause(unwanted, hot, 0.01) < 0.005
+    assert pause(unwanted, 0.01, throttled=True) < 0.005
     assert unwanted.share == 0
 
 
@@ -156,14 +144,14 @@ def test_pauses_grow_while_the_card_is_throttled_and_shrink_afterwards():
     rest = Rest()
     shares = []
     for _ in range(12):
-        paused = pause(rest, hot, 0.005)
+        paused = pause(rest, 0.005, throttled=True)
         assert paused >= 0.9 * rest.share * 0.005
         shares.append(rest.share)
     assert shares[0] == 0.25
     assert shares == sorted(shares)
     assert shares[-1] == LONGEST_REST
-    pause(rest, cool, 0.001)
+    pause(rest, 0.001, throttled=False)
     assert 0 < rest.share < LONGEST_REST
     for _ in range(200):
-        rest.after(cool)
+        rest.after(lambda: False)
     assert rest.share == 0

@@ -96,14 +96,9 @@ def test_a_renamed_study_is_another_and_a_mistake_in_its_section_is_said(project
 
 
 def test_a_mistake_in_its_host_code_is_its_own(project, mine):
-    (project.folder / "mine.yaml").write_text(
-        yaml.safe_dump(
-            {
-                "workloads": [str(mine.parent)],
-                "gpus": {"other": {"source": "live", "arch": "sm_90"}},
-            }
-        )
-    )
+    live = {"other": {"source": "live", "arch": "sm_90"}}
+    settings = {"workloads": [str(mine.parent)], "gpus": live}
+    (project.folder / "mine.yaml").write_text(yaml.safe_dump(settings))
     host = mine / "host" / "workload.py"
     lines = host.read_text().splitlines()
     host.write_text("\n".join([*lines, "import nowhere", ""]))

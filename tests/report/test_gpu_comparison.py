@@ -134,19 +134,16 @@ def published(ratios, **changes):
     return pd.DataFrame({**named, "predicted_ms": 2 * np.array(ratios), **changes})
 
 
-def with_times(times):
-    return dataclasses.replace(study(), published_times=times)
-
-
 def test_intervals_rest_on_published_times():
     known = published([1.0] * 8 + [2.0, 0.5, 4.0])
     others = [published([99.0] * 20, **other) for other in (
         {"runs": 0}, {"phases": "stage 1"}, {"predictor": "roofline"}
     )]  # fmt: skip
-    apart = spread([with_times(pd.concat([known, *others], ignore_index=True))])
+    made = dataclasses.replace(study(), published_times=pd.concat([known, *others]))
+    apart = spread([made])
     # Of eleven ratios the tenth is the 90th percentile.
     assert (apart.factor, apart.times, apart.gpus) == (pytest.approx(2.0), 11, ("t4",))
     assert "11 published" in apart.words
     assert within(apart) == "within 2.0 times"
     assert within(None) == "error unknown"
-    assert spread([with_times(known.iloc[:9])]) is None
+    assert spread([dataclasses.replace(made, published_times=known.iloc[:9])]) is None

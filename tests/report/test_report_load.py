@@ -15,17 +15,13 @@ def loaded(counts):
     return replace(made, load=Load("tiny", tuple(made.problem_columns), counts, {}), _known={})
 
 
-def shapes():
-    made = study()
-    return [one.problem for one in made.table.entries if one.device == 0 and one.time_ms]
-
-
 def test_a_study_without_a_load_has_no_section():
     assert cost.section(study()) is None
 
 
 def test_shares_stand_beside_launches():
-    first, second = shapes()[:2]
+    entries = study().table.entries
+    first, second, *_ = (one.problem for one in entries if one.device == 0 and one.time_ms)
     rows = tables(cost.section(loaded({first: 7, second: 2})))[0].rows
     shown = {row.cells[2].text: float(row.cells[1].text) for row in rows}
     assert shown.keys() == {"7", "2"}

@@ -22,19 +22,15 @@ def whole():
     return made
 
 
-def losses(gpu):
-    """By tunable and value."""
-    return of_rows(whole(), gpu)
-
-
-def of_rows(made, gpu):
-    rows = tunables_.with_fractions(made.rows[made.rows["gpu"] == gpu], made.spec)
-    found = tunables_.losses(rows, made.spec, made.profiles[gpu])
+def losses(made):
+    """On the whole card, by tunable and value."""
+    rows = tunables_.with_fractions(made.rows[made.rows["gpu"] == "big"], made.spec)
+    found = tunables_.losses(rows, made.spec, made.profiles["big"])
     return pd.DataFrame(found).set_index(["tunable", "value"])
 
 
 def test_a_value_loses_what_the_best_with_it_loses():
-    found = losses("big")
+    found = losses(whole())
     # linear takes 2 and 8 ms where 1 and 4 are possible; the best of block3d is the best of all.
     assert found.loc[("variant", "linear"), "loss_percent"] == pytest.approx(100)
     assert found.loc[("variant", "block3d"), "worst_loss_percent"] == pytest.approx(0)
@@ -55,8 +51,8 @@ def test_a_slow_variant_is_no_fault_of_its_tunables():
         )
         for gpu, rows in made.sweeps.items()
     }
-    own = of_rows(dataclasses.replace(made, sweeps=slow, _known={}), "big")
-    before = losses("big")
+    own = losses(dataclasses.replace(made, sweeps=slow, _known={}))
+    before = losses(whole())
     for key in (("bx", 32), ("bx", 64), ("by", 2)):
         assert own.loc[key, "loss_percent"] == pytest.approx(before.loc[key, "loss_percent"])
     # The variant itself is.
@@ -65,31 +61,31 @@ def test_a_slow_variant_is_no_fault_of_its_tunables():
 
 def test_a_tunable_with_one_value_is_left_out():
     # linear has no bz, and both shapes of block3d have 1.
-    assert set(losses("big").index.get_level_values("tunable")) == {"variant", "bx", "by"}
+    assert set(losses(whole()).index.get_level_values("tunable")) == {"variant", "bx", "by"}
 
 
 def test_what_other_settings_lose_is_no_loss_of_a_value():
     made = study()
     # Each bx has a by of its own: either may be what makes a shape slow.
-    assert set(of_rows(made, "big").index.get_level_values("tunable")) == {"variant"}
+    assert set(losses(made).index.get_level_values("tunable")) == {"variant"}
     # The other by of the wide shape is tried at the smaller size alone; 32 x 4 is the fastest.
     rows = made.sweeps["big"]
     wide = rows[(rows["n"] == 102) & (rows["bx"] == 64)].assign(by=4, time_ms=3.0)
     made = dataclasses.replace(
         made, sweeps={"big": pd.concat([rows, wide], ignore_index=True)}, _known={}
     )
-    found = of_rows(made, "big")
+    found = losses(made)
     assert found.loc["bx", "problems"].tolist() == [1, 1]
     assert found.loc[("bx", 64), "loss_percent"] == pytest.approx(60)
     assert "by" not in found.index.get_level_values("tunable")
     # A failed row was tried. So is what the kernel cannot have: 1 024 threads per block at most.
     failed = made.sweeps["big"].replace({"time_ms": {3.0: math.nan}})
     failed["status"] = failed["status"].mask(failed["time_ms"].isna(), "failed")
-    found = of_rows(dataclasses.replace(made, sweeps={"big": failed}, _known={}), "big")
+    found = losses(dataclasses.replace(made, sweeps={"big": failed}, _known={}))
     assert found.loc[("bx", 64), "loss_percent"] == pytest.approx(60)
     long = rows["bx"].replace(64, 512).where(rows["variant"] == "block3d", rows["bx"])
     own = dataclasses.replace(made, sweeps={"big": rows.assign(bx=long)}, _known={})
-    assert of_rows(own, "big").loc[("bx", 512), "loss_percent"] == pytest.approx(60)
+    assert losses(own).loc[("bx", 512), "loss_percent"] == pytest.approx(60)
 
 
 def test_values_are_compared_at_the_same_problems():
@@ -105,7 +101,7 @@ def test_values_are_compared_at_the_same_problems():
     rows = pd.concat([rows, *both, wide, once], ignore_index=True)
     keys = [*made.spec.problem_columns, *made.spec.tunable_columns]
     made.sweeps = {"big": rows.drop_duplicates(keys)}
-    found = of_rows(made, "big").loc["bx"]
+    found = losses(made).loc["bx"]
     assert found["problems"].to_dict() == {32: 2, 64: 2, 128: 2, 256: 1}
     assert found["common"].to_dict() == {32: True, 64: True, 128: True, 256: False}
     assert tunables_._best(found.reset_index().to_dict("records"))["value"] != 256
