@@ -37,8 +37,10 @@ def on_thresholds(trees, features):
     return found
 
 
-def test_predictions_are_those_of_lightgbm(data):
-    grown = boosted(PARAMETERS, *data)
+@pytest.mark.parametrize("objective", ["lightgbm", "reg:squarederror", "reg:pseudohubererror"])
+def test_predictions_are_those_of_the_library(data, objective):
+    of_lightgbm = objective == "lightgbm"
+    grown = boosted(PARAMETERS, *data) if of_lightgbm else of_xgboost(data, objective=objective)
     trees = grown.arrays()
     assert len(trees.starts) == ROUNDS
     for rows in (data[0], 3 * data[0] - 1, on_thresholds(trees, data[0])):
@@ -50,15 +52,6 @@ def test_nan_goes_where_lightgbm_sends_it(data, learnt):
     missing = np.where(data[0] > 0.9, np.nan, data[0] - 0.5).astype(np.float32)
     grown = boosted(PARAMETERS, missing if learnt else data[0] - 0.5, data[1])
     np.testing.assert_array_equal(grown.arrays().predict(missing), grown.predict(missing))
-
-
-@pytest.mark.parametrize("objective", ["reg:squarederror", "reg:pseudohubererror"])
-def test_predictions_are_those_of_xgboost(data, objective):
-    grown = of_xgboost(data, objective=objective)
-    trees = grown.arrays()
-    assert len(trees.starts) == ROUNDS
-    for rows in (data[0], 3 * data[0] - 1, on_thresholds(trees, data[0])):
-        np.testing.assert_array_equal(trees.predict(rows), grown.predict(rows))
 
 
 def test_an_objective_whose_sum_is_no_prediction_is_refused(data):

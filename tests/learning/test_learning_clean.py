@@ -4,17 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import stencil
+from exported import problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.study import Fences
 from launchwise.learning.splits import ALL, Case, Fold
-from launchwise.learning.training_rows import (
-    TrainingRows,
-    clean,
-    fences_ms,
-)
+from launchwise.learning.training_rows import clean, fences_ms
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.learning import removed_schema, training_schema
 from launchwise.workloads import space
@@ -23,10 +20,6 @@ from launchwise.workloads.metrics import MEASURED
 GPU = stencil.GPUS[0]
 SCOPES = st.sampled_from(["problem", "global"])
 STATUSES = [*["ok"] * 6, "slow", "wrong", "unverified", "failed", "timeout", "out_of_memory"]
-
-
-def problem(n):
-    return {"n": n, "dtype": "float32", "order": 2}
 
 
 def sweep(spec, times, statuses=None):
@@ -172,16 +165,10 @@ def test_what_is_far_faster_than_all_others_stays_unless_both_fences_filter(
     assert 1000.0 not in found.training["time_ms"].tolist()
 
 
-def test_rows_of_a_test_problem_are_refused_wherever_they_come_from(stencil_spec):
-    rows = random_sweep(stencil_spec, 1, ["ok"])
-    one = fold([64, 70], [80])
+def test_rows_of_a_test_problem_are_refused(stencil_spec):
+    # Of a file: test_learn.py.
     with pytest.raises(UserError, match="a test problem is among the training rows: gpu=a, n=70"):
-        cleaned(stencil_spec, rows, fold([64, 70], [70]))
-    learnt = cleaned(stencil_spec, rows, one).training
-    assert set(TrainingRows(learnt, [one]).of_fold(one, stencil_spec)["n"]) == {64, 70}
-    # A file may say otherwise than its splits.
-    with pytest.raises(UserError, match="a test problem is among the training rows: gpu=a, n=80"):
-        TrainingRows(learnt.assign(n=80), [one]).of_fold(one, stencil_spec)
+        cleaned(stencil_spec, random_sweep(stencil_spec, 1, ["ok"]), fold([64, 70], [70]))
 
 
 def test_a_fold_of_failures_is_an_error(stencil_spec):

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from exported import problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from said import learnt_of
@@ -31,10 +32,6 @@ GPU = "test"
 TIMES = {64: [4.0, 1.0, 2.0, None], 100: [8.0, None, 16.0, 5.0]}
 NEVER = 4
 """A configuration that no sweep holds."""
-
-
-def problem(n):
-    return {"n": n, "dtype": "float32", "order": 2}
 
 
 def case(n):

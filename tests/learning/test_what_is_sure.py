@@ -89,15 +89,11 @@ def test_gains_are_over_the_usual_choice_and_improvements_over_the_baseline(fina
     assert found.gain_interval == pytest.approx((1.2 * np.exp(-0.2), 1.2 * np.exp(0.2)))
 
 
-@pytest.mark.parametrize("gpu", ["other", "described"])
-def test_nothing_is_sure_of_another_card(final, gpu):
-    found = first(final, gpu)
+@pytest.mark.parametrize(("gpu", "n"), [("other", 64), ("described", 64), ("known", 128)])
+def test_nothing_is_sure_of_another_card_or_at_sizes_beyond_the_sweeps(final, gpu, n):
+    found = first(final, gpu, n)
     assert found.gain == pytest.approx(1.2)
     assert found.gain_interval is found.interval_ms is None
-
-
-def test_no_gain_is_sure_at_sizes_beyond_the_sweeps(final):
-    assert first(final, n=128).gain_interval is None
 
 
 def test_a_gain_that_only_may_be_reached_leaves_the_usual_choice(final):
