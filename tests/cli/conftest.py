@@ -14,10 +14,31 @@ import pytest
 import yaml
 from fake_cluster import CARD, of_cards
 from forks import Fork, forked, run_launchwise, run_snakemake
-from samples import ROOT
+from products import stencil_project
+from samples import ROOT, SAXPY
 
 from launchwise.cli.check import cpu_runs
 from launchwise.cli.check.on_cpu import Runner
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """A project of two workloads with the product of a study, of many kinds, to read."""
+    root = tmp_path_factory.mktemp("finished")
+    kinds = "gaussian_process, knn, forest, lightgbm, xgboost, learnt, nearest_size"
+    stencil_project(root, kinds)
+    shutil.copytree(SAXPY, root / "kernels" / "saxpy")
+    for recorded in (root / "data" / "recorded").iterdir():
+        (recorded / "saxpy.parquet").touch()
+    return root
+
+
+@pytest.fixture
+def project(finished, tmp_path, monkeypatch):
+    """A copy of it that is the current folder, to change."""
+    root = shutil.copytree(finished, tmp_path / "project")
+    monkeypatch.chdir(root)
+    return root
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import runpy
 
 import pytest
 from command_line import line_of
-from products import STUDY, stencil_project
+from products import STUDY
 from samples import ROOT, SAXPY
 
 from launchwise.base.typed import read_yaml
@@ -27,21 +27,6 @@ not found tuned config: n:256, dtype: torch.float32, order=8
 {"n": "400", "dtype": "float32", "order": 8, "count": 7}
 n=9000000, dtype=float32, order=8
 """
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A project with the product of a study."""
-    root = tmp_path_factory.mktemp("project")
-    stencil_project(root, "knn, lightgbm")
-    return root
-
-
-@pytest.fixture
-def project(made, monkeypatch, tmp_path):
-    (made / "log.txt").write_text(LOG)
-    monkeypatch.chdir(made)
-    return made
 
 
 def read_in(capsys, text, *words, file="log.csv"):
@@ -95,6 +80,7 @@ def test_a_mistake_in_a_file_is_told_in_a_line(project, capsys, text, said):
 
 @pytest.mark.parametrize(("words", "said"), CASES["options"])
 def test_a_mistake_in_an_option_is_told_in_a_line(project, capsys, words, said):
+    (project / "log.txt").write_text(LOG)
     asked = ("load", "log.txt", "--workload", "kernels/stencil", *words)
     assert line_of(capsys, *asked).startswith(said)
 
@@ -122,7 +108,6 @@ def test_what_is_asked_of_a_load_must_be_there(project, capsys):
     (project / "other.csv").write_text("n,dtype,order\n256,float32,8\n")
     line = line_of(capsys, *asked, "--load", "other.csv")
     assert "stencil.parquet: is not a complete Parquet file" in line
-    path.unlink()
 
 
 def test_what_measures_or_chooses_by_time_refuses_another_objective(project, capsys):
@@ -202,8 +187,6 @@ def test_few_builds_are_chosen_from_the_product_that_is_there(loaded, capsys, mo
         folder = loads.Path("results", "export", f"{STUDY}.few")
         assert [each.name for each in folder.iterdir()] == [made]
     assert ran == []
-    product = loads.Path("results", "lookup", f"{STUDY}.json")
-    product.rename("away.json")
+    loads.Path("results", "lookup", f"{STUDY}.json").unlink()
     assert "is missing" in line_of(capsys, *asked)
     assert ran == [f"export_{STUDY}"]
-    loads.Path("away.json").rename(product)

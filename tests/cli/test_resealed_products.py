@@ -2,13 +2,12 @@
 
 import contextlib
 import random
-import shutil
 from pathlib import Path
 
 import pytest
 from command_line import line_of
 from edits import with_value
-from products import STUDY, stencil_project
+from products import STUDY
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import read_sealed_json, write_sealed_json
@@ -18,7 +17,6 @@ from launchwise.cli.recommending import loaded
 from launchwise.cli.studies import read_experiment
 from launchwise.learning.answering import answers
 
-MEMBERS = "gaussian_process, knn, forest, lightgbm, xgboost, nearest_size"
 ASKED = ["recommend", STUDY, "--gpu", "card.sm16", "dtype=float32", "order=8"]
 # A second suggestion is the model's.
 BETWEEN, MEASURED = [*ASKED, "n=400", "--top", "2"], [*ASKED, "n=256"]
@@ -29,20 +27,9 @@ EDITS = 24
 RESEALED = read_yaml(Path(__file__).parent / "data" / "resealed.yaml")
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    root = tmp_path_factory.mktemp("made")
-    stencil_project(root, MEMBERS)
-    return root
-
-
 @pytest.fixture
-def product(made, tmp_path, monkeypatch):
-    """The product of a project that is the current folder."""
-    root = tmp_path / "project"
-    shutil.copytree(made, root)
-    monkeypatch.chdir(root)
-    return root / "results" / "final" / STUDY
+def product(project):
+    return project / "results" / "final" / STUDY
 
 
 def keys(content):
@@ -67,6 +54,15 @@ def test_what_no_product_holds_is_named_with_its_file(product, capsys, name, way
         line = line_of(capsys, *(MEASURED if name == "lookup" else BETWEEN))
     assert (f"results/lookup/{STUDY}.json" if name == "lookup" else f"{name}.json") in line
     assert said in line
+
+
+def test_an_edit_that_is_not_sealed_anew_is_told(product):
+    for path in (product / "final.json", *product.glob("recommender/**/*.json")):
+        text = path.read_text()
+        path.write_text(text.replace("{", '{"x": [], ', 1))
+        with pytest.raises(UserError, match=f"{path.relative_to(product)}: "):
+            asked_of_the_model()
+        path.write_text(text)
 
 
 def asked_of_the_model():

@@ -50,7 +50,7 @@ def test_who_takes_part_is_measured_and_near_the_fastest(stencil_spec):
     ]
 
 
-def test_the_fastest_of_each_design_takes_part(stencil_spec):
+def test_the_fastest_of_each_design_takes_part(stencil_spec, one_gpu):
     problem = {"n": 64, "dtype": "float32", "order": 2}
     listed = space.configurations(stencil_spec, problem)[:40]
     rows = pd.DataFrame([{"gpu": "test", **problem, **each, "status": "ok"} for each in listed])
@@ -68,9 +68,8 @@ def test_the_fastest_of_each_design_takes_part(stencil_spec):
         "narrow": {"title": "flat blocks", "constraints": ["by == 1 and bz == 1 and bx < 64"]},
         "none": {"title": "nothing", "constraints": ["bx > 100000"]},
     }
-    domain = Domain(stencil_spec, {"test": profile()})
     asked = study("knn", designs=designs)
-    (contest,) = contests_of_sweep(asked, domain, rows, Confirmation(near_percent=0))
+    (contest,) = contests_of_sweep(asked, one_gpu, rows, Confirmation(near_percent=0))
     places = {
         listed.index(each.configuration) for each in contest.entrants if "design" in each.roles
     }

@@ -308,11 +308,6 @@ def test_only_candidates_count_as_the_best(stencil_spec, listed):
 # The whole way from sweep to evaluation
 
 
-@pytest.fixture(scope="module")
-def sweep(stencil_spec):
-    return measurements(stencil_spec, [{"n": [64, 100, 130], "dtype": ["float32"], "order": [2]}])
-
-
 WAY = Fold("it", ALL, (case(64), case(130)), (case(100),))
 
 

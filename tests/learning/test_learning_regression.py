@@ -4,11 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from launchwise.learning.features import Domain
 from launchwise.learning.recommenders.knn import KnnRecommender
 from launchwise.learning.regression import MeanRegret, TimeRegressor, nearest_mean
 from launchwise.workloads import space
-from tests.support.samples import profile
 
 GPU = "test"
 TIMES = {64: [4.0, 1.0, 2.0], 256: [90.0, 30.0, 120.0]}
@@ -44,43 +42,38 @@ def rows(stencil_spec):
     return pd.DataFrame(found)
 
 
-@pytest.fixture
-def domain(stencil_spec):
-    return Domain(stencil_spec, {GPU: profile()})
-
-
 @pytest.mark.parametrize("focus", [0.0, 2.0])
-def test_the_focus_weighs_fast_rows_most(domain, rows, focus):
-    model = Nothing(domain, focus=focus).fit(rows)
+def test_the_focus_weighs_fast_rows_most(one_gpu, rows, focus):
+    model = Nothing(one_gpu, focus=focus).fit(rows)
     best = rows.groupby("n")["time_ms"].transform("min")
     np.testing.assert_allclose(model.weights, (best / rows["time_ms"]) ** focus)
     np.testing.assert_allclose(model.target, np.log(rows["time_ms"] / best))
 
 
-def test_a_predicted_time_stands_on_the_level_of_its_problem(domain, rows):
-    model = Nothing(domain).fit(rows)
+def test_a_predicted_time_stands_on_the_level_of_its_problem(one_gpu, rows):
+    model = Nothing(one_gpu).fit(rows)
     predicted = model.judge(rows).predicted_ms
     best = rows.groupby("n")["time_ms"].transform("min")
     np.testing.assert_allclose(predicted, best, rtol=1e-6)
     # Between the two sizes it lies between their levels over the bound.
     between = rows.assign(n=128)
-    over = model.judge(between).predicted_ms / domain.bounds_ms(between)
-    ends = best.to_numpy() / domain.bounds_ms(rows)
+    over = model.judge(between).predicted_ms / one_gpu.bounds_ms(between)
+    ends = best.to_numpy() / one_gpu.bounds_ms(rows)
     assert ends.min() < over[0] < ends.max()
 
 
-def test_mean_regret_counts_missing_rows_as_the_worst(domain, rows):
+def test_mean_regret_counts_missing_rows_as_the_worst(one_gpu, rows):
     two = rows[rows.groupby("n").cumcount() < 2].reset_index(drop=True)
     best = two.groupby("n")["time_ms"].transform("min")
-    mean_regret = MeanRegret.of(two, np.log(two["time_ms"] / best).to_numpy(), domain)
+    mean_regret = MeanRegret.of(two, np.log(two["time_ms"] / best).to_numpy(), one_gpu)
     mean = np.log([4.0, 3.0]).mean()
-    np.testing.assert_allclose(mean_regret.regret(two, domain), [mean, 0, mean, 0])
+    np.testing.assert_allclose(mean_regret.regret(two, one_gpu), [mean, 0, mean, 0])
 
 
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
-def test_neighbours_count_alike_or_by_their_distance(domain, rows, weights):
+def test_neighbours_count_alike_or_by_their_distance(one_gpu, rows, weights):
     everything = {"k": len(rows), "problems": None}
-    model = KnnRecommender(domain, weights=weights, **everything).fit(rows)
+    model = KnnRecommender(one_gpu, weights=weights, **everything).fit(rows)
     best = rows.groupby("n")["time_ms"].transform("min")
     over = model.judge(rows).predicted_ms / best
     if weights == "uniform":
@@ -89,12 +82,12 @@ def test_neighbours_count_alike_or_by_their_distance(domain, rows, weights):
         np.testing.assert_allclose(over, rows["time_ms"] / best, rtol=1e-3)
 
 
-def test_what_is_asked_beside_a_row_does_not_choose_its_neighbours(domain):
+def test_what_is_asked_beside_a_row_does_not_choose_its_neighbours(one_gpu):
     """On a grid many are as near as the k-th: rounding, which depends on the batch, may not say."""
     grid = np.stack(np.meshgrid(*[2.0 ** np.arange(6)] * 4), axis=-1).reshape(-1, 4)
     generator = np.random.default_rng(1)
     target = generator.random(len(grid))
-    model = Neighbours(domain, problems=None)
+    model = Neighbours(one_gpu, problems=None)
     model.fit_rows(grid, target, np.ones(len(grid)))
     asked = generator.choice(grid, 300) * generator.choice([1, 2**0.5], (300, 4))
     together = model.predict_rows(asked)
@@ -103,7 +96,7 @@ def test_what_is_asked_beside_a_row_does_not_choose_its_neighbours(domain):
         assert np.array_equal(np.concatenate(parts), together)
     # The first known row is the nearest of those that are equally near.
     middle = np.array([[2**0.5, 1.0, 1.0, 1.0]])
-    alone = Neighbours(domain, problems=None, k=1)
+    alone = Neighbours(one_gpu, problems=None, k=1)
     alone.fit_rows(grid, target, np.ones(len(grid)))
     least = np.flatnonzero((grid[:, 1:] == 1).all(axis=1) & (grid[:, 0] <= 2))
     assert alone.predict_rows(middle) == pytest.approx(target[least[0]])

@@ -3,12 +3,10 @@
 import shutil
 
 import pytest
-from samples import measurements, profile
 from studies import by_size, entry, study
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.settings import Search
-from launchwise.learning.features import Domain
 from launchwise.learning.final import MODEL_FOLDER
 from launchwise.learning.fitting import ALL_ROWS
 from launchwise.learning.learn import Asked, Learning
@@ -17,21 +15,10 @@ from launchwise.learning.training_rows import TrainingRows
 from launchwise.tables.times import judged_times
 
 GPU = "test"
-SIZES = [64, 100, 130]
-
-
-@pytest.fixture(scope="module")
-def domain(stencil_spec):
-    return Domain(stencil_spec, {GPU: profile()})
-
-
-@pytest.fixture(scope="module")
-def sweep(stencil_spec):
-    return measurements(stencil_spec, [{"n": SIZES, "dtype": ["float32"], "order": [2]}])
 
 
 def fit(domain, sweep, folder, k=3):
-    asked = study("knn", splits=by_size(SIZES[:2], SIZES[2:]))
+    asked = study("knn", splits=by_size([64, 100], [130]))
     rows = learnt_from(asked, domain, {GPU: sweep})
     models = {"knn": Asked(entry("knn", k=k), f"k={k}")}
     known = TrainingRows(rows.training, ())
@@ -43,24 +30,24 @@ def times_of(folder):
     return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
-def test_what_is_current_is_not_fitted_again(domain, sweep, tmp_path):
-    fit(domain, sweep, tmp_path / "fitted")
+def test_what_is_current_is_not_fitted_again(one_gpu, sweep, tmp_path):
+    fit(one_gpu, sweep, tmp_path / "fitted")
     before = times_of(tmp_path / "fitted")
-    fit(domain, sweep, tmp_path / "fitted")
+    fit(one_gpu, sweep, tmp_path / "fitted")
     assert times_of(tmp_path / "fitted") == before
-    fit(domain, sweep, tmp_path / "fitted", k=1)
+    fit(one_gpu, sweep, tmp_path / "fitted", k=1)
     assert times_of(tmp_path / "fitted") != before
 
 
-def test_models_of_an_interrupted_run_do_not_pass_as_those_of_the_facts(domain, sweep, tmp_path):
+def test_models_of_an_interrupted_run_do_not_pass_as_those_of_the_facts(one_gpu, sweep, tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
-    fit(domain, sweep, one)
-    fit(domain, sweep, other, k=1)
+    fit(one_gpu, sweep, one)
+    fit(one_gpu, sweep, other, k=1)
     shutil.rmtree(one / MODEL_FOLDER)
     shutil.copytree(other / MODEL_FOLDER, one / MODEL_FOLDER)
-    times = {GPU: judged_times(sweep, (), domain.spec)}
+    times = {GPU: judged_times(sweep, (), one_gpu.spec)}
     with pytest.raises(UserError, match="one: is damaged: delete it"):
-        write_product(one, tmp_path / "product", times, [], {}, domain)
-    fit(domain, sweep, one)
-    found = write_product(one, tmp_path / "product", times, [], {}, domain)
+        write_product(one, tmp_path / "product", times, [], {}, one_gpu)
+    fit(one_gpu, sweep, one)
+    found = write_product(one, tmp_path / "product", times, [], {}, one_gpu)
     assert found.recommender.parameters["k"] == 3
