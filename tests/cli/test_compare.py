@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import launchwise
+from command_line import launchwise, line_of
 from compared import SPEC, made_up, steady, with_times, write_sweep
 from samples import ROOT, SAXPY, STENCIL, measurements
 
@@ -206,8 +206,7 @@ def test_a_workload_elsewhere_is_named(tmp_path, capsys):
     spec.write_text(spec.read_text().replace("workload: pnpoly", "workload: polygon"))
     write_sweep(tmp_path / "rows", sweep.assign(workload="polygon"), load_spec(spec.parent))
     rows = str(tmp_path / "rows")
-    assert main(["compare", rows, rows]) == 2
-    said = capsys.readouterr().err
+    said = line_of(capsys, "compare", rows, rows)
     assert "unknown workload 'polygon'" in said
     assert "--workloads names its folder" in said
     assert main(["compare", rows, rows, "--workloads", str(tmp_path / "mine")]) == 0

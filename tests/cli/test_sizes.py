@@ -177,12 +177,6 @@ def test_a_question_about_a_size_that_breaks_a_constraint_is_refused(folder):
     assert str(refused.value).endswith("fits is n=2048")
 
 
-def test_a_constraint_of_tunables_is_none_of_the_problem(folder):
-    spec = write(folder, constraints=["n >= block_size_x", "block_size_x <= 64"])
-    assert spec.problem_constraints == []
-    assert spec.check_problem({"n": 1000}) is None
-
-
 def test_the_guide_is_right(folder):
     text = GUIDE.read_text().split("## Sizes that must be multiples")[1].split("\n## ")[0]
     example = yaml.safe_load(text.split("```yaml\n")[1].split("```")[0])

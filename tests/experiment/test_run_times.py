@@ -39,7 +39,8 @@ def written(folder, text=TABLE, **changes):
     return folder
 
 
-def test_each_row_is_a_time_of_a_problem_on_a_card(tmp_path, stencil_spec):
+def test_each_row_is_a_time_of_a_problem_on_a_card_and_no_file_is_none(tmp_path, stencil_spec):
+    assert read_run_times(tmp_path, stencil_spec, CARDS).times == []
     found = read_run_times(written(tmp_path), stencil_spec, CARDS)
     assert found.times[0] == RunTime(
         series="best tiles",
@@ -76,10 +77,6 @@ def test_rows_may_be_chosen_by_their_texts(tmp_path, stencil_spec):
     found = read_run_times(written(tmp_path, only={"card": ["A100"]}), stencil_spec, CARDS)
     assert [one.card for one in found.times] == ["a100"]
     assert found.skipped == {"best tiles": 0}
-
-
-def test_a_study_may_have_no_such_times(tmp_path, stencil_spec):
-    assert read_run_times(tmp_path, stencil_spec, CARDS).times == []
 
 
 @pytest.mark.parametrize(("changes", "said"), MISTAKES["series"])

@@ -16,7 +16,6 @@ from launchwise.cli.answer_commands import export
 from launchwise.exporting.files import (
     ANY_SIZE,
     FORMATS,
-    listed,
     t4_contents,
     wisdom_text,
     write_config_files,
@@ -70,7 +69,7 @@ def test_wisdom_has_what_recommend_says_of_listed_problems_and_says_what_it_lack
     problems = {tuple(line["problem_size"]) for line in lines}
     assert int(said[1]) == len(problems)
     sizes = [one[0] for one in problems]
-    assert f"n from {min(sizes)} to {max(sizes)}" in said[2]
+    assert said[2] == f"n from {min(sizes)} to {max(sizes)}; dtype float32, float64; order 2"
     assert header["note"].endswith(ANY_SIZE)
     compared = 0
     for one in questions:
@@ -100,7 +99,8 @@ def test_a_wisdom_of_several_variants_names_them(table):
     assert "variant" not in json.loads(wisdom_text(table).splitlines()[0])["tunable_parameters"]
     # What has no time is no wisdom.
     timeless = tuple(replace(one, time_ms=None) for one in table.entries)
-    assert wisdom_text(changed(table, entries=timeless)).count("\n") == 1
+    (line,) = wisdom_text(changed(table, entries=timeless)).splitlines()
+    assert json.loads(line)["note"].startswith("0 problems are listed. ")
     two = [dict(one) for one in table.stored.configurations]
     two[table.entries[0].choice]["variant"] = "other"
     text = wisdom_text(changed(table, configurations=tuple(two)))
@@ -163,11 +163,3 @@ def test_config_files_have_what_recommend_says_of_their_keys(
             assert values == {name: first.configuration.get(name, values[name]) for name in values}
             compared += 1
     assert compared > 5
-
-
-def test_words_for_listed_problems():
-    one = {"n": 4, "dtype": "float32"}
-    assert listed([]) == "0 problems are listed"
-    assert listed([one, one]) == "1 problems are listed: n 4; dtype float32"
-    two = [one, {"n": 8, "dtype": "float16"}]
-    assert listed(two) == "2 problems are listed: n from 4 to 8; dtype float16, float32"

@@ -16,8 +16,8 @@ CARD, SLICE = GPUS
 
 
 @pytest.fixture(scope="module")
-def final(tmp_path_factory, domain, stencil_spec):
-    """A slice that measured fewer sizes than its card, and one type."""
+def table(tmp_path_factory, domain, stencil_spec):
+    """Answers where a slice measured fewer sizes than its card, and one type."""
     types = ("float32", "float64")
     sizes = (200, 256, 300, 400, 512)
     rows = [sweep(stencil_spec, sizes, CARD, dtype, order=2) for dtype in types]
@@ -27,12 +27,7 @@ def final(tmp_path_factory, domain, stencil_spec):
     }
     folder = tmp_path_factory.mktemp("final") / "tiles"
     fit_product(folder, domain, sweeps, entry("knn"))
-    return read_final(folder, domain)
-
-
-@pytest.fixture(scope="module")
-def table(final):
-    return answer_table(final, "tiles")
+    return answer_table(read_final(folder, domain), "tiles")
 
 
 def test_entries_and_their_neighbours_agree_on_what_a_gpu_measured(table):

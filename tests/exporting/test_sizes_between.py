@@ -11,6 +11,7 @@ from launchwise.exporting.building import DRAWN, UNMEASURED, drawn_problems, spr
 from launchwise.workloads.near_problems import distances
 from launchwise.workloads.spec import Spec
 
+MEASURED = pd.DataFrame({"n": [1024, 3072], "k": [2, 2]})
 WORK = {"items": "n", "item": "points", "bytes": "n", "flop": "n", "footprint_bytes": "n"}
 
 
@@ -38,8 +39,7 @@ def spec_with(own):
     [([], 1), (["n % 256 == 0"], 256), (["n % (128 * k) == 0"], 256)],
 )
 def test_drawn_problems_fit_and_nobody_measured_them(own, every):
-    measured = pd.DataFrame({"n": [1024, 3072], "k": [2, 2]})
-    final = SimpleNamespace(spec=spec_with(own), measured=measured)
+    final = SimpleNamespace(spec=spec_with(own), measured=MEASURED)
     found = drawn_problems(final, None)
     sizes = [int(problem["n"]) for problem in found]
     assert {problem["k"] for problem in found} == {2}
@@ -48,15 +48,13 @@ def test_drawn_problems_fit_and_nobody_measured_them(own, every):
 
 
 def test_nothing_is_drawn_where_nothing_else_fits():
-    measured = pd.DataFrame({"n": [1024, 3072], "k": [2, 2]})
-    for own, rows in ((["n in (1024, 3072)"], measured), ([], measured.iloc[:1])):
+    for own, rows in ((["n in (1024, 3072)"], MEASURED), ([], MEASURED.iloc[:1])):
         final = SimpleNamespace(spec=spec_with(own), measured=rows)
         assert drawn_problems(final, None) == []
 
 
 def test_problems_are_drawn_from_what_a_study_declares():
-    measured = pd.DataFrame({"n": [1024, 3072], "k": [2, 2]})
-    final = SimpleNamespace(spec=spec_with([]), measured=measured)
+    final = SimpleNamespace(spec=spec_with([]), measured=MEASURED)
     size = Range.model_validate({"minimum": 10, "maximum": 100_000, "scale": "logarithmic"})
     found = drawn_problems(final, {"n": size, "k": [1, 2, 3]})
     sizes = [int(problem["n"]) for problem in found]

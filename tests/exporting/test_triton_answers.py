@@ -28,7 +28,8 @@ BIG = "Made-up Big 80GB"
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    return scaled_answers(tmp_path_factory.mktemp("answers"))
+    """The file of answers."""
+    return scaled_answers(tmp_path_factory.mktemp("answers"))[1]
 
 
 class Jit:
@@ -63,8 +64,7 @@ def arguments(rows, n, dtype="float32"):
 
 
 def test_a_file_says_what_its_answers_rest_on(made):
-    _, path = made
-    content = json.loads(path.read_text())
+    content = json.loads(made.read_text())
     assert content["problem"] == {"rows": "rows", "n": "n", "dtype": "y.dtype"}
     assert content["tunables"] == ["BLOCK", "num_warps", "HALF"]
     assert content["fallback"] == [64, 1, 32]
@@ -77,14 +77,13 @@ def test_a_file_says_what_its_answers_rest_on(made):
     assert third["interval_ms"] == [0.45, 0.55]
     assert third["usual"] == {"variant": "triton", "BLOCK": 64, "num_warps": 1}
     # A line per answer, so that a change of one is a change of one line.
-    lines = [line for line in path.read_text().splitlines() if line.startswith("    {")]
+    lines = [line for line in made.read_text().splitlines() if line.startswith("    {")]
     assert len(lines) == len(ANSWERS)
 
 
 def test_a_launch_takes_the_configuration_of_its_arguments(made):
-    _, path = made
     jit = kernel()
-    decorated = launchwise.autotuned(path, device=BIG)(jit)
+    decorated = launchwise.autotuned(made, device=BIG)(jit)
     for _ in range(2):  # The second of each is kept.
         for _, rows, n, dtype, block, warps in ANSWERS[:4]:
             grid = lambda meta: (meta["rows"], -(-meta["n"] // meta["BLOCK"]))  # noqa: E731
@@ -104,10 +103,9 @@ def test_a_launch_takes_the_configuration_of_its_arguments(made):
 
 
 def test_parameters_may_be_read_from_shapes_and_by_functions(made):
-    _, path = made
     jit = kernel()
     places = {"rows": "x.shape[0]", "n": lambda given: given["x"].shape[1] // 2}
-    decorated = launchwise.autotuned(path, device=BIG, problem=places)(jit)
+    decorated = launchwise.autotuned(made, device=BIG, problem=places)(jit)
     for rows, n, dtype, block in ((16, 2000, "float16", 256), (1, 200, "float32", 64)) * 2:
         decorated[(1,)](*arguments(rows, n, dtype))
         assert jit.launches[-1]["BLOCK"] == block
@@ -125,7 +123,7 @@ def test_each_device_has_its_own_answers(made, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
     triton_answers._name_of.cache_clear()
     jit = kernel()
-    decorated = launchwise.autotuned(made[1])(jit)
+    decorated = launchwise.autotuned(made)(jit)
     for number, block in ((0, 128), (1, 64)) * 2:
         current[0] = number
         decorated[(1,)](*arguments(16, 1000))
@@ -134,9 +132,8 @@ def test_each_device_has_its_own_answers(made, monkeypatch):
 
 
 def test_an_unknown_device_takes_the_fallback_and_says_so_once(made):
-    _, path = made
     jit = kernel()
-    decorated = launchwise.autotuned(path, device="no such card")(jit)
+    decorated = launchwise.autotuned(made, device="no such card")(jit)
     said = "scaled has no answer for no such card and float32"
     with pytest.warns(RuntimeWarning, match=said) as caught:
         decorated[(1,)](*arguments(16, 1000))
@@ -149,8 +146,7 @@ def test_an_unknown_device_takes_the_fallback_and_says_so_once(made):
 
 
 def test_a_launch_that_does_not_fit_is_one_line(made):
-    _, path = made
-    decorated = launchwise.autotuned(path, device=BIG)(kernel())
+    decorated = launchwise.autotuned(made, device=BIG)(kernel())
     with pytest.raises(AnswerError, match=r"json: problem\.n: this launch of scaled has no n$"):
         decorated[(1,)](*arguments(16, 1000)[:3])
     with pytest.raises(AnswerError, match=r"problem\.rows: rows is 1\.5 in this launch"):
@@ -165,8 +161,8 @@ LACKING = (["answers"], ..., "is damaged (KeyError: 'answers'): export it anew")
 
 @pytest.mark.parametrize(("place", "value", "said"), [*CASES["triton"], LACKING])
 def test_a_wrong_file_is_one_line(made, tmp_path, place, value, said):
-    content = with_value(json.loads(made[1].read_text()), place, value)
-    shutil.copy(made[1].with_suffix(".py"), tmp_path)
+    content = with_value(json.loads(made.read_text()), place, value)
+    shutil.copy(made.with_suffix(".py"), tmp_path)
     path = tmp_path / "wrong.json"
     path.write_text(json.dumps(content))
     with pytest.raises(AnswerError) as caught:
@@ -176,8 +172,8 @@ def test_a_wrong_file_is_one_line(made, tmp_path, place, value, said):
 
 
 def test_a_decision_that_is_missing_or_broken_is_one_line(made, tmp_path):
-    path = tmp_path / made[1].name
-    shutil.copy(made[1], path)
+    path = tmp_path / made.name
+    shutil.copy(made, path)
     missing = r"sizes\.json: decision: scaled_sizes\.py is missing: copy it beside this file$"
     with pytest.raises(AnswerError, match=missing):
         launchwise.autotuned(path)(kernel())
@@ -199,12 +195,12 @@ RANK = Path(__file__).with_name("data").joinpath("rank.txt").read_text()
 
 
 def test_ranks_agree_and_need_nothing_but_the_three_files(made):
-    folder = made[1].parent
-    assert {path.name for path in folder.iterdir()} == {MODULE, made[1].name, "scaled_sizes.py"}
+    folder = made.parent
+    assert {path.name for path in folder.iterdir()} == {MODULE, made.name, "scaled_sizes.py"}
     program = f"import sys; sys.path.insert(0, {str(folder)!r})\n{RANK}"
     ranks = [
         subprocess.Popen(
-            [sys.executable, "-I", "-c", program, str(made[1]), str(rank)],
+            [sys.executable, "-I", "-c", program, str(made), str(rank)],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -247,12 +243,12 @@ class Heuristics:
 
 def with_even(made, folder):
     """The file of a study with the macro ``EVEN`` in the place of ``HALF``."""
-    content = json.loads(made[1].read_text())
+    content = json.loads(made.read_text())
     content["computed"] = {"EVEN": "n % BLOCK == 0"}
     content["tunables"].pop()
     for one in (content["fallback"], *(each["configuration"] for each in content["answers"])):
         one.pop()
-    shutil.copy(made[1].with_suffix(".py"), folder)
+    shutil.copy(made.with_suffix(".py"), folder)
     path = folder / "even.json"
     path.write_text(json.dumps(content))
     return path
@@ -287,4 +283,4 @@ def test_a_constexpr_of_no_tunable_comes_from_a_heuristic_or_the_launch(made, tm
 def test_a_cache_without_triton_is_one_line(made, monkeypatch):
     monkeypatch.setitem(sys.modules, "triton", None)
     with pytest.raises(AnswerError, match="Triton cannot be imported"):
-        launchwise.warm_autotune_cache(kernel(), made[1])
+        launchwise.warm_autotune_cache(kernel(), made)

@@ -95,12 +95,6 @@ class Answering:
             for one in shapes
         ]
 
-    def bases(self, questions: Sequence[Question]) -> set[str]:
-        """Bases of the answers; ``none`` where there is no answer."""
-        return {
-            "none" if each is None else each["basis"] for each in map(self.recommended, questions)
-        }
-
     def _by_python(self, questions: Sequence[Question]) -> list[Said | None]:
         path = self._folder / FORMATS["python"].format(study=self._table.study)
         asked = json.dumps([[one.device, one.problem] for one in questions])

@@ -119,11 +119,6 @@ def test_what_stands_on_resident_blocks_is_another_in_each_kernel():
     assert found.parts["l1"] == pytest.approx([(2 * 8 + 1 + 2 * 1 + 1) * 1e6 / rate / 1e6])
 
 
-def test_constants_of_the_machine_are_names_for_expressions():
-    found = estimate(kernel({}, waits={"dram": "machine_l2_ns / 100"}), [1])
-    assert found.parts["waiting"] == pytest.approx([2 * 500 / 1e6])
-
-
 def test_the_least_time_of_a_problem_is_the_one_that_sweeps_go_by():
     # Device memory takes what is printed in nanoseconds, and a launch 2 us.
     waits = {"dram": "least_us * 1000 / machine_dram_ns"}
@@ -210,15 +205,11 @@ def test_a_bad_file_is_one_line_with_file_and_key(what, tmp_path):
     assert said in line
 
 
-def test_a_variant_without_a_kernel_is_refused():
+def test_a_variant_without_a_kernel_and_a_name_that_means_something_else_here_are_refused():
     cost = Cost.model_validate(kernel({}, variants=["plain"]))
     cost.check(["m"], ["plain"])
     with pytest.raises(ValueError, match="none covers variant 'other'"):
         cost.check(["m"], ["plain", "other"])
-
-
-def test_a_spec_may_not_have_a_name_that_means_something_else_here():
-    cost = Cost.model_validate(kernel({}))
     with pytest.raises(ValueError, match=r"resident_blocks is defined in spec\.yaml but reserved"):
         cost.check(["m", "resident_blocks"], ["plain"])
 

@@ -86,7 +86,9 @@ def test_a_text_has_a_feature_per_value_but_the_first(folder):
 def test_conditions_of_the_problem_alone_are_its_limits(folder):
     of_problem = ["w % 4 == 0", "w >= 2 * h"]
     conditions = [*of_problem, "w % block_size_x == 0", "log2(w) > 3"]
-    limits = Limits.of(load_spec(changed(folder, {"constraints": conditions})))
+    spec = load_spec(changed(folder, {"constraints": [*conditions, "block_size_x <= 64"]}))
+    assert spec.problem_constraints == [*of_problem, "log2(w) > 3"]
+    limits = Limits.of(spec)
     assert list(limits.conditions) == of_problem
     assert limits.hold({"w": 80, "h": 40})
     assert not limits.hold({"w": 76, "h": 40})

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from launchwise.base.expressions import evaluate, inlined
+from launchwise.base.expressions import evaluate
 from launchwise.workloads.checks.fitting_sizes import Condition, Search, parts
 from launchwise.workloads.parts import ProblemParameter
 
@@ -54,12 +54,6 @@ def test_values_of_a_configuration_are_read():
     assert nearest(["n % (4 * block_size_x) == 0"], {"n": 1037}, names=names) == {"n": 1024}
     # A condition on the configuration alone is met by no size.
     assert nearest(["block_size_x > 64", "n > 3"], {"n": 2}, names=names) is None
-
-
-def test_derived_names_are_inlined_and_conditions_parted():
-    derived = {"padded": "round_up(n, 32)", "rest": "padded - n"}
-    text = inlined("rest == 0 and (n > 3 and n < 9 or n == 64)", derived)
-    assert parts(text) == ["round_up(n, 32) - n == 0", "n > 3 and n < 9 or n == 64"]
 
 
 def distance(one, other):
