@@ -21,11 +21,10 @@ import pandas as pd
 from harness.command_line import arguments, provenance
 from harness.projects import (
     copied_project,
-    find_studies,
     keep_studies,
+    own_experiment,
     read_settings,
     snakemake,
-    workload_folder,
     write_settings,
 )
 
@@ -34,7 +33,7 @@ from launchwise.exporting.entries import read_stored
 from launchwise.learning.evaluation import ALL_GPUS, HEURISTICS, WORTH_PERCENT
 from launchwise.learning.merit import HARM_PERCENT, geometric_mean
 from launchwise.learning.splits import case_columns
-from launchwise.workloads.spec import Spec, load_spec
+from launchwise.workloads.spec import Spec
 
 ANSWERING, ORACLE = "chosen", "oracle"
 SMALLEST = "tridiagonal_streams"
@@ -194,7 +193,7 @@ def ranges(errors: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def predictions(evaluation: Path, study: str, splits: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Errors of every predictor over the test rows of each split, all GPUs together."""
     return [
-        {"study": study, "kind": splits[row["split"]]["kind"], **row}
+        {"study": study, "kind": splits[row["split"]].kind, **row}
         for row in read_json(evaluation / f"{study}.summary.json")["predictions"]
         if row["gpu"] == ALL_GPUS and not row["by"] and row["model"] in PREDICTORS
     ]
@@ -209,16 +208,17 @@ def main() -> None:
         if given.smallest:
             keep_studies(folder, [SMALLEST], ["knn", *PREDICTORS, ANSWERING])
             answer_with(folder, FEW)
-        every = find_studies(folder)
-        studies = [name for name in every if not given.smallest or name == SMALLEST]
+        every = own_experiment()
+        studies = [SMALLEST] if given.smallest else sorted(every.studies)
         targets = [f"results/evaluation/{study}.summary.json" for study in studies]
         snakemake(folder, "--cores", "all", "--quiet", "all", "--", *targets)
         evaluation = folder / "results" / "evaluation"
         rows, between, errors = [], [], []
         for study in studies:
-            rows += answers_of(evaluation, study, load_spec(workload_folder(folder, study)))
+            asked = every.studies[study]
+            rows += answers_of(evaluation, study, every.specs[asked.workload])
             between += between_entries(folder, study)
-            errors += predictions(evaluation, study, every[study]["splits"])
+            errors += predictions(evaluation, study, asked.splits)
     for row in rows:
         print(
             f"{row['study']:24} {row['split']:14} {row['problems']:4} problems, "

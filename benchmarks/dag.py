@@ -16,11 +16,10 @@ from harness.command_line import arguments, write_result
 from harness.projects import (
     ROOT,
     copied_project,
-    find_studies,
     keep_studies,
+    own_experiment,
     read_settings,
     snakemake,
-    workload_folder,
     write_settings,
 )
 
@@ -51,8 +50,8 @@ def prepare(folder: Path, gpus: int, studies: list[str]) -> None:
         }
         for number in range(gpus)
     }
-    kernels = folder / "kernels"
-    own = [study for study in studies if workload_folder(folder, study).parent == kernels]
+    known = own_experiment()
+    own = [one for one in studies if known.specs[known.studies[one].workload].has_kernel]
     if len(own) < len(studies):
         settings["gpus"] |= imported
     if gpus == 1:
@@ -121,7 +120,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--gpus", type=int, nargs="+", default=[1, 10, 100, 1000])
     given = parser.parse_args()
-    studies = SMALLEST_STUDIES if given.smallest else list(find_studies(ROOT))
+    studies = SMALLEST_STUDIES if given.smallest else sorted(own_experiment().studies)
     rows = []
     for gpus in [1] if given.smallest else given.gpus:
         rows.append(measure(gpus, studies, given.smallest))

@@ -18,8 +18,8 @@ from harness.command_line import arguments, write_result
 from harness.projects import (
     ROOT,
     copied_project,
-    find_studies,
     keep_studies,
+    own_experiment,
     read_settings,
     snakemake,
     write_settings,
@@ -46,7 +46,7 @@ def rows_of_study(folder: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     spec = load_spec(folder / "kernels" / WORKLOAD)
     path = recorded / f"{WORKLOAD}.parquet"
     rows = read_table(path, measurement_schema(spec))
-    candidates = find_studies(folder)[STUDY]["candidates"]
+    candidates = own_experiment().studies[STUDY].candidates
     domain = Domain(spec, {SOURCE: read_profile(recorded / "profile.json")}, candidates)
     rows = rows[domain.is_candidate(rows)].reset_index(drop=True)
     number = rows.groupby(spec.tunable_columns, sort=True).ngroup()

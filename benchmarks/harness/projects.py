@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from launchwise.cli.studies import read_experiment
+from launchwise.experiment.discovery import find_studies, find_workloads
 from launchwise.experiment.experiment import Experiment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -146,29 +147,15 @@ def write_settings(folder: Path, settings: dict[str, Any]) -> None:
     (folder / "config.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
 
 
-def _study_files(folder: Path) -> dict[str, Path]:
-    """``study.yaml`` of every study, by name, in every folder of workloads of a copy."""
-    named = read_settings(folder).get("workloads", ["kernels"])
-    paths = (path for one in named for path in folder.glob(f"{one}/*/studies/*/study.yaml"))
-    return {path.parent.name: path for path in paths}
-
-
-def find_studies(folder: Path) -> dict[str, dict[str, Any]]:
-    """Studies of a copy, by name."""
-    changes = read_settings(folder).get("studies") or {}
-    return {
-        name: yaml.safe_load(path.read_text()) | (changes.get(name) or {})
-        for name, path in sorted(_study_files(folder).items())
-    }
-
-
 def keep_studies(folder: Path, names: Sequence[str], models: Sequence[str] | None = None) -> None:
     """Leave all studies of a copy out but those named.
 
     ``models``: models of each study; its own when left out.
     Raises SystemExit when the copy has no such study.
     """
-    studies, settings = sorted(_study_files(folder)), read_settings(folder)
+    settings = read_settings(folder)
+    workloads = find_workloads(folder / one for one in settings.get("workloads", ["kernels"]))
+    studies = sorted(find_studies(workloads))
     if unknown := sorted(set(names) - set(studies)):
         raise SystemExit(f"no study {unknown[0]!r}; there are {', '.join(studies)}")
     given = settings.get("studies") or {}
@@ -178,8 +165,3 @@ def keep_studies(folder: Path, names: Sequence[str], models: Sequence[str] | Non
         if models:
             changes[name]["models"] = list(models)
     write_settings(folder, {**settings, "studies": changes})
-
-
-def workload_folder(folder: Path, study: str) -> Path:
-    """Folder of a study's workload in a copy."""
-    return _study_files(folder)[study].parents[2]

@@ -8,7 +8,7 @@ from agreeing import asked_about
 from answer_forms import Answering
 from drawn_questions import KINDS, drawn
 from harness.ablated import material_of
-from harness.projects import ROOT, find_studies
+from harness.projects import own_experiment
 from studies import fit_final
 
 from launchwise.experiment.study import ModelEntry
@@ -20,7 +20,7 @@ SEED = 7
 @pytest.mark.slow
 @pytest.mark.workloads
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
-@pytest.mark.parametrize("name", find_studies(ROOT))
+@pytest.mark.parametrize("name", sorted(own_experiment().studies))
 def test_every_form_gives_the_same_answer(name, tmp_path):
     material = material_of(name)
     domain, sweeps, folder = material.domain(), material.sweeps, tmp_path / name
