@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-from harness.ablated import Material, judged_by, material_of
+from harness.ablated import Material, answers_by, judged_by, material_of
 from harness.command_line import arguments, write_result
 from harness.projects import ROOT
 
@@ -29,7 +29,6 @@ from launchwise.learning.blind import Frozen, check_measured_after, problem_of, 
 from launchwise.learning.features import Domain
 from launchwise.learning.merit import HARM_PERCENT, Means, geometric_mean, resampled_means
 from launchwise.learning.product import learnt_from
-from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Case
 from launchwise.learning.truth import Truth
 from launchwise.tables.files import read_table
@@ -93,13 +92,10 @@ def asked_configurations(test: Test, material: Material, models: tuple[str, ...]
     spec = material.spec
     learnt = learnt_from(material.study, test.domain, test.known(material))
     choices = test.domain.keeping_features(test.domain.choices(test.cases))
-    tables = []
-    for name in (*BASELINES, *models):
-        kind = BASELINES.get(name) or recommender_class(name, workload=spec.folder)
-        recommender = kind(test.domain, seed=SEED)
-        recommender.fit(learnt.training)
-        first = recommender.ranking(choices).first(1)
-        tables.append(choices[spec.key_columns].iloc[first].assign(model=name))
+    tables = [
+        answers_by(name, test.domain, learnt.training, choices, SEED).assign(model=name)
+        for name in (*BASELINES, *models)
+    ]
     written = [
         {
             "gpu": test.gpu,

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from harness.ablated import material_of
+from harness.ablated import answers_by, material_of
 from harness.command_line import arguments, provenance
 from harness.projects import (
     ROOT,
@@ -36,11 +36,10 @@ from launchwise.cli.loads import Loaded
 from launchwise.cli.studies import read_experiment
 from launchwise.comparing.rows import Rule, matched
 from launchwise.comparing.sweep_comparison import VERDICTS, best_answers
-from launchwise.exporting.few import LOST, Step, Weighed, chosen, measured_ms
+from launchwise.exporting.few import LOST, Weighed, chosen, measured_ms
 from launchwise.learning.merit import geometric_mean
 from launchwise.learning.product import learnt_from
-from launchwise.learning.recommenders import recommender_class
-from launchwise.learning.splits import case_columns, cases_in
+from launchwise.learning.splits import cases_in
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import fastest_rows, row_numbers
@@ -65,21 +64,6 @@ def reached(weighed: Weighed, device: int) -> list[dict[str, float]]:
     ]
 
 
-def of_set(
-    step: Step, expected: np.ndarray, ms: np.ndarray, best_ms: np.ndarray, counts: np.ndarray
-) -> dict[str, float]:
-    """Time with the best over that with a set of builds: ``decided`` as the judge chooses among
-    them, ``by_set`` with the fastest of them. Shapes: (problems, configurations), (problems,)."""
-    places, rows = np.array(step.places), np.arange(len(counts))
-    decided = ms[rows, places[expected[:, places].argmin(axis=1)]]
-    by_set, best = ms[:, places].min(axis=1), counts @ best_ms
-    return {
-        "builds": step.count,
-        "decided": best / (counts @ decided),
-        "by_set": best / (counts @ by_set),
-    }
-
-
 def loaded(study: str, load: str | None, gpu: str) -> Loaded:
     """A load on a GPU of the project in this folder."""
     experiment = read_experiment([Path("config.yaml")], Path.cwd(), study)
@@ -88,31 +72,36 @@ def loaded(study: str, load: str | None, gpu: str) -> Loaded:
 
 def of_load(study: str) -> tuple[Loaded, list[dict[str, Any]]]:
     """What sets for the load reach at those of its problems that were measured since, beside what
-    was expected of the whole; ``timed``: 8 of these builds, chosen once all were timed there;
-    ``known``: the best set of so many, by what all configurations take there."""
+    was expected of the whole: ``decided`` as the judge chooses among the builds, ``by_set`` with
+    the fastest of them, ``timed`` with 8 of them, chosen once all were timed there; ``known``: the
+    best set of so many, by what all configurations take there."""
     asked = loaded(study, str(LOAD), "h200")
     weighed = asked.weighed()
     ((_, expected),) = weighed.times.items()
-    rows, names = pd.read_parquet(MEASURED), asked.table.parameters
-    best = rows.groupby(list(names))["time_ms"].min().to_dict()
-    own = [place for place, shape in enumerate(expected.shapes) if shape in best]
-    best_ms = np.array([best[expected.shapes[place]] for place in own])
-    counts = np.array([asked.counts()[expected.shapes[place]] for place in own], dtype=float)
-    known = measured_ms(asked.table, rows)
+    rows, names = pd.read_parquet(MEASURED), list(asked.table.parameters)
+    known, best = measured_ms(asked.table, rows), rows.groupby(names)["time_ms"].min()
+    own = [place for place, shape in enumerate(expected.shapes) if shape in known]
+    shapes = [expected.shapes[place] for place in own]
+    counts = np.array([asked.counts()[shape] for shape in shapes], dtype=float)
     ms = np.full((len(own), len(asked.table.configurations)), np.inf)
-    for row, place in enumerate(own):
-        of_problem = known[expected.shapes[place]]
-        ms[row, list(of_problem)] = list(of_problem.values())
-    found = list[dict[str, Any]]()
-    best_sets = chosen(counts[:, None] * np.minimum(ms, LOST * best_ms[:, None]), SIZES)
-    for one, best_set in zip(weighed.steps(SIZES), best_sets, strict=True):
-        costs = counts[:, None] * np.minimum(ms[:, list(one.places)], LOST * best_ms[:, None])
-        (few,) = chosen(costs, [min(8, len(one.places))])
+    for row, shape in enumerate(shapes):
+        ms[row, list(known[shape])] = list(known[shape].values())
+    # The best of all that were measured, of configurations that the table lacks, too.
+    best_ms, found = best[shapes].to_numpy(), list[dict[str, Any]]()
+    costs = counts[:, None] * np.minimum(ms, LOST * best_ms[:, None])
+    for one, best_set in zip(weighed.steps(SIZES), chosen(costs, SIZES), strict=True):
+        places = np.array(one.places)
+        (few,) = chosen(costs[:, places], [min(8, len(places))])
+        decided = places[expected.ms[own][:, places].argmin(axis=1)]
+        spent = {
+            "decided": counts @ ms[np.arange(len(own)), decided],
+            "by_set": counts @ ms[:, places].min(axis=1),
+            "timed": costs[:, places[list(few)]].min(axis=1).sum(),
+            "known": counts @ ms[:, best_set].min(axis=1),
+        }
         said = {"problems": len(own), "expected": one.reached, "interval": one.interval}
-        timed = float(counts @ best_ms / costs[:, few].min(axis=1).sum())
-        reached = of_set(one, expected.ms[own], ms, best_ms, counts)
-        of_best = float(counts @ best_ms / (counts @ ms[:, best_set].min(axis=1)))
-        found.append({**said, **reached, "timed": timed, "known": of_best})
+        fractions = {name: float(counts @ best_ms / each) for name, each in spent.items()}
+        found.append({**said, "builds": one.count, **fractions})
     return asked, found
 
 
@@ -123,29 +112,19 @@ def beside(study: str, names: Sequence[str], counts: Mapping[Any, int]) -> dict[
     the configurations of Triton's tutorial, timed at each problem, and how many were measured."""
     material, rows = material_of(study), pd.read_parquet(MEASURED)
     domain, spec = material.domain(), material.spec
-    rows, keys = rows[rows["status"] == "ok"].assign(gpu="h200"), case_columns(spec)
-    cases = cases_in(rows, spec)
-    tree = recommender_class("best_tree", workload=spec.folder)(domain, seed=0)
-    tree.fit(learnt_from(material.study, domain, material.sweeps).training)
-    choices = domain.keeping_features(domain.choices(cases))
-    chosen_rows = choices[spec.key_columns].iloc[tree.ranking(choices).first(1)]
+    rows = rows[rows["status"] == "ok"].assign(gpu="h200")
+    choices = domain.keeping_features(domain.choices(cases_in(rows, spec)))
+    learnt = learnt_from(material.study, domain, material.sweeps)
+    chosen_rows = answers_by("best_tree", domain, learnt.training, choices, 0)
     builds = [name for name, one in spec.tunables.items() if one.kind == "build"]
     tutorial = pd.read_csv(TUTORIAL).assign(variant="triton")
-    best = rows.groupby(keys)["time_ms"].min().rename("best_ms").reset_index()
+    best_ms = rows.groupby(list(names))["time_ms"].min()
 
     def reached(some: pd.DataFrame, on: Sequence[Any]) -> dict[str, float]:
-        own = (
-            rows.merge(some, on=list(on))
-            .groupby(keys)["time_ms"]
-            .min()
-            .reset_index()
-            .merge(best, on=keys)
-        )
-        launches = np.array(
-            [counts[key] for key in own[list(names)].itertuples(index=False, name=None)]
-        )
-        spent = launches @ own["time_ms"]
-        return {"problems": len(own), "fraction": float(launches @ own["best_ms"] / spent)}
+        own_ms = rows.merge(some, on=list(on)).groupby(list(names))["time_ms"].min()
+        launches = np.array([counts[key] for key in own_ms.index])
+        fraction = (launches @ best_ms[own_ms.index]) / (launches @ own_ms)
+        return {"problems": len(own_ms), "fraction": float(fraction)}
 
     usual = choices.loc[domain.is_usual(choices), spec.key_columns]
     shared = [name for name in tutorial if name in rows]

@@ -193,11 +193,6 @@ def largest_gap(one: Simulation) -> list[int]:
     return order
 
 
-def drawn(one: Simulation, seed: int) -> list[int]:
-    """Problems in random order."""
-    return np.random.default_rng(seed).permutation(len(one.pool)).tolist()
-
-
 def curve(one: Simulation, order: Sequence[int], shares: Sequence[float]) -> list[float]:
     """Quality after each share of the rows, relative to all rows."""
     full = one.quality(range(len(one.pool)))
@@ -233,7 +228,10 @@ def compared(study: str, gpu: str, shares: Sequence[float], pools: int) -> dict[
             "plan": [planned(part, 1 / PARTS, shares[-1])],
             "sweep": [list(range(len(part.pool)))],
             "largest_gap": [largest_gap(part)],
-            "random": [drawn(part, ORDERS * seed + place) for place in range(ORDERS)],
+            "random": [
+                np.random.default_rng(number).permutation(len(part.pool)).tolist()
+                for number in range(ORDERS * seed, ORDERS * (seed + 1))
+            ],
         }
         if part is parts[0]:
             first = orders["plan"][0]

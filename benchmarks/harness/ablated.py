@@ -17,10 +17,9 @@ from harness.projects import homes_of, own_experiment
 from launchwise.base.storage import write_json
 from launchwise.experiment.study import Fences, Study
 from launchwise.gpus.profile import GpuProfile, read_profile
-from launchwise.learning.baselines import UsualChoice
+from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import Domain
 from launchwise.learning.merit import geometric_mean, resampled_means
-from launchwise.learning.recommender import Recommender
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.splits import Fold, make_splits, read_folds
 from launchwise.learning.training_rows import clean
@@ -32,7 +31,7 @@ from launchwise.tables.rows import row_numbers
 from launchwise.workloads.spec import Spec
 
 INTERVAL_SEED = 0
-USUAL = "usual choice"  # kind of a variant that learns nothing and takes what is usual
+USUAL = "usual"  # kind of a variant that learns nothing and takes what is usual
 
 
 @dataclass(frozen=True)
@@ -110,6 +109,17 @@ def material_of(name: str) -> Material:
     return Material(study, spec, profiles, sweeps, folds)
 
 
+def answers_by(
+    kind: str, domain: Domain, rows: pd.DataFrame, choices: pd.DataFrame, seed: int
+) -> pd.DataFrame:
+    """First recommendations of a rule or model that learns from rows: GPU, problem, tunables."""
+    made = BASELINES.get(kind) or recommender_class(kind, workload=domain.spec.folder)
+    recommender = made(domain, seed=seed)
+    recommender.fit(rows)
+    first = recommender.ranking(choices).first(1)
+    return choices[domain.spec.key_columns].iloc[first]
+
+
 def trained(
     variant: Variant, folds: list[Fold], choices: list[pd.DataFrame], domain: Domain
 ) -> Trained:
@@ -122,13 +132,8 @@ def trained(
     for fold, candidates in zip(folds, choices, strict=True):
         rows = rows_of_fold(cleaned.training, fold.split, fold.fold)
         problems.append(int(row_numbers(rows, domain.spec.problem_columns).max()) + 1)
-        recommender: Recommender = UsualChoice(domain)
-        if variant.kind != USUAL:
-            kind = recommender_class(variant.kind, workload=domain.spec.folder)
-            recommender = kind(domain, seed=variant.seed)
-        recommender.fit(rows)
-        first = recommender.ranking(candidates).first(1)
-        tables.append(candidates[domain.spec.key_columns].iloc[first].assign(model=variant.name))
+        first = answers_by(variant.kind, domain, rows, candidates, variant.seed)
+        tables.append(first.assign(model=variant.name))
     known, kept = (sum(each[name] for each in cleaned.counts) for name in ("measured", "training"))
     return Trained(pd.concat(tables, ignore_index=True), kept, known - kept, _mean(problems))
 

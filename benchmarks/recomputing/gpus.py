@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from launchwise.gpus.profile import WITH_HOST, GpuProfile
-from recomputing.comparing import Cell, Cells, Figure, Ledger
+from recomputing.comparing import Cell, Cells, Ledger
 from recomputing.entries import NUMBERS, Entry
 from recomputing.material import Material
 from recomputing.pages import Record, ShownPage, read_script
@@ -21,38 +21,22 @@ UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "
 """End of a ceiling's name to its unit on the page, and its factor to that unit."""
 
 
-def _measured(one: GpuProfile, name: str) -> Figure:
-    """A ceiling, where it was measured and is no estimate."""
-    return getattr(one.ceilings, name) if one.source == "measured" else None
-
-
 def _attributes(one: GpuProfile) -> Cells:
+    capability = ".".join(map(str, one.compute_capability))
     versions = " / ".join(filter(None, (one.driver, one.toolkit))) or "–"
     return {
         "device": one.device_name,
-        "compute capability": _capability(one),
+        "compute capability": one.arch if one.arch.startswith("gfx") else capability,
         "SMs used (of the card's)": f"{one.sms} of {one.whole_card_sms}",
         "driver / CUDA": versions,
-        **_of_card(one),
-        "memory bandwidth, theoretical (GB/s)": Cell(one.memory_bandwidth_gbs, digits=4),
-        "shared memory per SM (KB)": Cell(one.shared_per_sm_bytes / 2**10, digits=3),
-        "registers per SM": one.registers_per_sm,
-    }
-
-
-def _of_card(one: GpuProfile) -> Cells:
-    return {
         "CUDA cores": one.cores,
         "SM clock (MHz)": Cell(one.clock_mhz, digits=4),
         "memory (GB)": Cell(one.memory_bytes / 1e9, digits=3),
         "L2 cache (MB)": Cell(one.l2_bytes / 2**20, digits=3),
+        "memory bandwidth, theoretical (GB/s)": Cell(one.memory_bandwidth_gbs, digits=4),
+        "shared memory per SM (KB)": Cell(one.shared_per_sm_bytes / 2**10, digits=3),
+        "registers per SM": one.registers_per_sm,
     }
-
-
-def _capability(one: GpuProfile) -> str:
-    if one.arch.startswith("gfx"):
-        return one.arch
-    return ".".join(map(str, one.compute_capability))
 
 
 def compare(
@@ -99,10 +83,11 @@ def compare(
 
 
 def _ceiling_cells(one: GpuProfile) -> dict[str, Cell]:
+    """Title of each ceiling to its value, where that was measured and is no estimate."""
     found = {}
-    for name in one.ceilings.model_dump():
+    for name, ceiling in one.ceilings.model_dump().items():
         title, _, end = name.rpartition("_")
-        (unit, factor), value = UNITS[end], _measured(one, name)
+        (unit, factor), value = UNITS[end], ceiling if one.source == "measured" else None
         scaled = None if value is None else value / factor
         words = title.replace("_", " ") + (", of GPU and host" if name in WITH_HOST else "")
         found[f"{words} ({unit})"] = Cell(scaled, digits=4)

@@ -74,7 +74,7 @@ class Material:
     @classmethod
     def of(cls, experiment: Experiment, name: str, results: Path) -> Material:
         """A study of an experiment."""
-        study = experiment.studies[name]
+        study, named = experiment.studies[name], experiment.settings.gpus
         kinds = {model: experiment.model_of(name, model).kind for model in study.models}
         return cls(
             name=name,
@@ -86,7 +86,7 @@ class Material:
                 for gpu in experiment.gpus_of(name)
                 if not pd.read_parquet(results / f"times/{gpu}/{name}.parquet").empty
             ],
-            described=described_gpus(experiment),
+            described=[gpu for gpu, own in named.items() if own.source == "described"],
             committee=next((one for one, kind in kinds.items() if kind == "committee"), None),
         )
 
@@ -285,12 +285,6 @@ class Material:
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as mappings from column to value."""
     return [{str(name): row[name] for name in row} for row in table.to_dict("records")]
-
-
-def described_gpus(experiment: Experiment) -> list[str]:
-    """GPUs of the settings that are known from datasheets alone."""
-    named = experiment.settings.gpus.items()
-    return [gpu for gpu, entry in named if entry.source == "described"]
 
 
 def geometric_mean(values: Any) -> float:

@@ -39,18 +39,6 @@ class Ratio:
 Key = tuple[str, str, str]  # study, workload or ALL; the GPU, and the one that it is compared with
 
 
-def _mean(logs: Sequence[float], errors: Sequence[float]) -> tuple[float, ...]:
-    """Geometric mean and 95 % interval: Student's t, with the errors of times on top."""
-    count, visits = len(logs), sum(error**2 for error in errors) / len(logs) ** 2
-    middle = float(np.mean(logs))
-    if 1 < count < FEWEST:
-        return math.exp(middle), math.nan, math.nan
-    apart = stats.sem(logs) ** 2 if count > 1 else 0.0
-    width = stats.t.ppf(0.975, count - 1) if count > 1 else 1.96
-    reach = width * math.sqrt(apart + visits)
-    return math.exp(middle), math.exp(middle - reach), math.exp(middle + reach)
-
-
 def _sides(one: Material) -> dict[str, dict[tuple[Any, ...], Side]]:
     """GPU to its problems: the time of the candidate whose time and 1.96 errors are the least, or
     the predicted one. Problems that a host's clock timed on any GPU are left out."""
@@ -117,9 +105,17 @@ def _ratio(rows: Sequence[tuple[Side, Side]]) -> Ratio:
 
 
 def _of_logs(logs: Sequence[float], errors: Sequence[float], predicted: bool = False) -> Ratio:
-    middle, low, high = _mean(logs, errors)
-    limits = (None, None) if predicted or math.isnan(low) else (low, high)
-    return Ratio(len(logs), (middle, *limits), predicted)
+    """Geometric mean and 95 % interval: Student's t, with the errors of times on top."""
+    count, visits = len(logs), sum(error**2 for error in errors) / len(logs) ** 2
+    middle = float(np.mean(logs))
+    if predicted or 1 < count < FEWEST:
+        return Ratio(count, (math.exp(middle), None, None), predicted)
+    apart = stats.sem(logs) ** 2 if count > 1 else 0.0
+    width = stats.t.ppf(0.975, count - 1) if count > 1 else 1.96
+    reach = width * math.sqrt(apart + visits)
+    return Ratio(
+        count, (math.exp(middle), math.exp(middle - reach), math.exp(middle + reach)), False
+    )
 
 
 def ratios(materials: Sequence[Material]) -> dict[Key, Ratio]:
