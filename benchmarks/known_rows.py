@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import islice
-from statistics import fmean, geometric_mean
+from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,11 @@ import pandas as pd
 from harness import searches
 from harness.command_line import arguments, write_result
 
-from launchwise.base.work import in_parallel
+from launchwise.base.work import in_parallel, usable_cores
 from launchwise.workloads.near_problems import nearest_others
 
 PROBLEMS = {"acoustic": 60, "sentiment": 30, "tridiagonal": 40, "granger": 20}
 LONGEST = 150
-SHARES_AFTER = (1, 5, 20)
 KNOWN = {
     "alone": (False, False),
     "other_gpus": (True, False),
@@ -40,7 +39,7 @@ Tables = dict[tuple[Any, ...], pd.DataFrame]
 
 
 def searched(tables: Tables, job: tuple[tuple[Any, ...], str, bool, bool]) -> dict[str, Any]:
-    """One search: evaluations by the keys of ``NEAR``, and ``best_of`` some."""
+    """One search: evaluations by the keys of ``NEAR``, and shares of the best speed."""
     problem, gpu, gpus, problems = job
     table = tables[problem]
     columns = [table[other] for other in searches.others_of(gpu, table)] if gpus else []
@@ -52,25 +51,20 @@ def searched(tables: Tables, job: tuple[tuple[Any, ...], str, bool, bool]) -> di
     search = searches.search_of(table.index, columns, gpu)
     for time_ms in islice(searches.measured(search, own), LONGEST):
         times.append(time_ms)
-        if len(times) >= max(SHARES_AFTER) and time_ms is not None and time_ms <= near_ms:
+        if len(times) >= max(searches.AFTER) and time_ms is not None and time_ms <= near_ms:
             break
-    best_of = {count: searches.share(times[:count], best_ms) for count in SHARES_AFTER}
-    return {**searches.evaluations(times, best_ms), "best_of": best_of}
+    return {**searches.evaluations(times, best_ms), **searches.shares(times, best_ms)}
 
 
 def summary(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Figures over the problems of one workload."""
     found = {name: geometric_mean(each[name] or LONGEST for each in runs) for name in searches.NEAR}
-    for count in SHARES_AFTER:
-        found[f"best_of_{count}"] = fmean(each["best_of"][count] for each in runs)
-    return found
+    return found | searches.mean_shares(runs)
 
 
 def main() -> None:
     """Search, sum up, write."""
-    parser = arguments(__doc__)
-    parser.add_argument("--processes", type=int, default=1)
-    asked = parser.parse_args()
+    asked = arguments(__doc__).parse_args()
     found = []
     for workload, count in ({"granger": 2} if asked.smallest else PROBLEMS).items():
         tables = searches.recorded(workload)
@@ -78,7 +72,7 @@ def main() -> None:
         listed = list(tables)
         cases = [(listed[at], searches.CARDS[place % 2]) for place, at in enumerate(order)]
         jobs = [(*case, *how) for how in KNOWN.values() for case in cases]
-        runs = in_parallel(partial(searched, tables), jobs, asked.processes)
+        runs = in_parallel(partial(searched, tables), jobs, usable_cores())
         for place, name in enumerate(KNOWN):
             own = runs[place * len(cases) : (place + 1) * len(cases)]
             row = {"workload": workload, "known": name, "problems": len(cases)}

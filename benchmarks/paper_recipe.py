@@ -10,8 +10,6 @@ Every time is that of one row of a sweep. Pairs, which took place at lower clock
 untiled loops but few of the paper's tiles; a ratio of the two kinds would compare clocks as well.
 
     python benchmarks/paper_recipe.py kernels/acoustic/studies/acoustic_tile/recorded/recipe.json
-
-``--runs`` names those that are run anew; the file keeps its others. Each run names its commit.
 """
 
 from __future__ import annotations
@@ -180,20 +178,13 @@ def losses(rows: pd.DataFrame) -> dict[str, float]:
 
 def main() -> None:
     """Run the recipe with either filter, the default models, and the recipe on the program."""
-    parser = arguments(__doc__)
-    parser.add_argument("--runs", nargs="+", help="names of runs; the file keeps its others")
-    given = parser.parse_args()
+    given = arguments(__doc__).parse_args()
     overlay = yaml.safe_load(OVERLAY.read_text())
     chosen = runs(overlay) | program_runs(overlay)
     if given.smallest:
         chosen = {"recipe": [*chosen["recipe"], QUICK]}
     found: dict[str, Any] = {}
     made_by = provenance()
-    if given.runs:
-        if unknown := sorted({*given.runs} - {*chosen}):
-            raise SystemExit(f"no run {', '.join(unknown)}; there are {', '.join(chosen)}")
-        found = read_json(given.output)["runs"]
-        chosen = {name: chosen[name] for name in given.runs}
     for name, overlays in chosen.items():
         with copied_project() as folder:
             without_pairs(folder)

@@ -32,7 +32,6 @@ from importlib import metadata
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,7 @@ from harness.command_line import arguments, write_result
 from harness.needs import end
 
 from launchwise.base.storage import read_json
-from launchwise.base.work import in_parallel
+from launchwise.base.work import in_parallel, usable_cores
 from launchwise.experiment.method import STATED_PERCENT
 from launchwise.importing.command import export_sweep
 from launchwise.search.transfer_search import SURE
@@ -63,7 +62,7 @@ ORDERS = 15
 
 PART = 20  # seeds that one process runs
 
-KNOWN, AFTER = ("alone", "winners", "sweeps", "unweighed"), (1, 5, 20)
+KNOWN = ("alone", "winners", "sweeps", "unweighed")
 
 
 def guided(
@@ -130,9 +129,7 @@ def median(counts: Sequence[int | None]) -> float | None:
     return None if found == float("inf") else float(found)
 
 
-def of_launchwise(
-    workload: str, gpu: str, seeds: int, budget: int, processes: int
-) -> dict[str, Any]:
+def of_launchwise(workload: str, gpu: str, seeds: int, budget: int) -> dict[str, Any]:
     """The card, and how its searches by launchwise went."""
     _, table, best_ms = _card(workload, gpu)
     own, ended = guided(table, gpu, searches.others_of(gpu, table), budget)
@@ -141,7 +138,7 @@ def of_launchwise(
         times, _ = guided(table.sample(frac=1.0, random_state=seed), gpu, [], budget)
         return searches.evaluations(times, best_ms)
 
-    runs = in_parallel(alone, range(min(seeds, ORDERS)), processes)
+    runs = in_parallel(alone, range(min(seeds, ORDERS)), usable_cores())
     return {
         "workload": workload,
         "gpu": gpu,
@@ -156,25 +153,19 @@ def of_launchwise(
 
 
 def shares(table: pd.DataFrame, gpu: str, known: str) -> dict[str, float]:
-    """Shares of the best speed after :data:`AFTER` evaluations; ``known``: one of :data:`KNOWN`."""
+    """Shares of the best speed of a search that knows something, one of :data:`KNOWN`."""
     others = [] if known == "alone" else searches.others_of(gpu, table)
     weighed_by = None if known == "unweighed" else gpu
     columns = [table[each] for each in others]
     search = searches.search_of(table.index, columns, weighed_by, known == "winners")
     own = table[gpu].to_numpy(dtype=float)
-    times = list(islice(searches.measured(search, own), max(AFTER)))
-    return {f"best_of_{k}": searches.share(times[:k], float(own.min())) for k in AFTER}
+    times = list(islice(searches.measured(search, own), max(searches.AFTER)))
+    return searches.shares(times, float(own.min()))
 
 
 def gained(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Means of :func:`shares` over cards, and what winners gain by what sweeps gain."""
-    means = {
-        known: {
-            f"best_of_{k}": fmean(row["known"][known][f"best_of_{k}"] for row in rows)
-            for k in AFTER
-        }
-        for known in KNOWN
-    }
+    means = {known: searches.mean_shares([row["known"][known] for row in rows]) for known in KNOWN}
     gains = {
         name: (means["winners"][name] - alone) / (means["sweeps"][name] - alone)
         for name, alone in means["alone"].items()
@@ -197,12 +188,12 @@ def of_kernel_tuner(
 
 
 def medians_of(
-    strategy: str, cards: Sequence[tuple[str, str]], seeds: int, budget: int, processes: int
+    strategy: str, cards: Sequence[tuple[str, str]], seeds: int, budget: int
 ) -> dict[str, dict[str, float | None]]:
     """Card to the median number of evaluations of a strategy, by the keys of :data:`NEAR`."""
     parts = [range(first, min(first + PART, seeds)) for first in range(0, seeds, PART)]
     jobs = [(*card, strategy, part) for card in cards for part in parts]
-    runs = in_parallel(lambda job: of_kernel_tuner(*job, budget), jobs, processes)
+    runs = in_parallel(lambda job: of_kernel_tuner(*job, budget), jobs, usable_cores())
     found: dict[str, list[dict[str, int | None]]] = {}
     for (_, gpu, _, _), part in zip(jobs, runs, strict=True):
         found.setdefault(gpu, []).extend(part)
@@ -234,7 +225,6 @@ def main() -> None:
     """Run both sides on every card and write the file."""
     parser = arguments(__doc__)
     parser.add_argument("--seeds", type=int, default=100, help="seeds of each strategy")
-    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--rivals", type=Path, help="earlier result that has Kernel Tuner's side")
     asked = parser.parse_args()
     seeds, budget = (1, 20) if asked.smallest else (asked.seeds, BUDGET)
@@ -255,12 +245,11 @@ def main() -> None:
         elif not asked.smallest:
             end("the package kernel_tuner, or --rivals")
         for strategy in strategies if peer != "not run" else ():
-            medians = medians_of(strategy, cards, seeds, budget, asked.processes)
-            for gpu, found in medians.items():
+            for gpu, found in medians_of(strategy, cards, seeds, budget).items():
                 rivals[gpu][strategy] = found
     rows = []
     for workload, gpu in cards:
-        own = of_launchwise(workload, gpu, seeds, budget, asked.processes)
+        own = of_launchwise(workload, gpu, seeds, budget)
         theirs = {"kernel_tuner": rivals[gpu], "best_of_kernel_tuner": best_of(rivals[gpu])}
         rows.append({**own, **theirs})
     result = {**about, "seeds": seeds, "budget": budget, "cards": rows, **gained(rows)}

@@ -228,10 +228,9 @@ def graph_times(n: int, dtype: np.dtype[Any]) -> dict[str, Any]:
         return {"graph_wall_ms": None, "graph_refused": " ".join(str(error).split())}
 
 
-def cases(given: Any) -> Iterator[tuple[int, np.dtype[Any]]]:
+def cases(smallest: bool) -> Iterator[tuple[int, np.dtype[Any]]]:
     """Sizes with types, the smallest first: both types of a size follow each other."""
-    sizes = [10**4] if given.smallest else given.rows
-    types = ["float64"] if given.smallest else ["float64", "float32"]
+    sizes, types = ([10**4], ["float64"]) if smallest else (SIZES, ["float64", "float32"])
     for n, dtype in itertools.product(sizes, map(np.dtype, types)):
         free, _ = cupy.cuda.runtime.memGetInfo()
         # The system, its solutions, copies, buffers, and what CuPy needs to make them.
@@ -241,15 +240,12 @@ def cases(given: Any) -> Iterator[tuple[int, np.dtype[Any]]]:
 
 def main() -> None:
     """Measure and write the result."""
-    parser = arguments(__doc__)
-    parser.add_argument("--rows", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--budget-s", type=float, default=BUDGET_S)
-    given = parser.parse_args()
+    given = arguments(__doc__).parse_args()
     begin = time.perf_counter()
     facts = {**provenance(cupy=cupy.__version__), **card_facts()}
     results: list[dict[str, Any]] = []
-    for n, dtype in cases(given):
-        if time.perf_counter() - begin > given.budget_s:
+    for n, dtype in cases(given.smallest):
+        if time.perf_counter() - begin > BUDGET_S:
             break
         results.append(measured(n, dtype, 1 if given.smallest else MOST_ROUNDS))
         write_json(given.output, {**facts, "results": results})
@@ -264,7 +260,7 @@ def main() -> None:
         cupy.get_default_memory_pool().free_all_blocks()
     # Last: a capture that breaks off may leave the device unusable.
     for row in results:
-        if row["n"] <= GRAPH_ROWS and time.perf_counter() - begin < given.budget_s:
+        if row["n"] <= GRAPH_ROWS and time.perf_counter() - begin < BUDGET_S:
             row |= graph_times(row["n"], np.dtype(row["dtype"]))
             write_json(given.output, {**facts, "results": results})
 

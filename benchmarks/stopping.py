@@ -28,7 +28,7 @@ from harness import searches
 from harness.command_line import arguments, write_result
 from sklearn.linear_model import LogisticRegression
 
-from launchwise.base.work import in_parallel
+from launchwise.base.work import in_parallel, usable_cores
 from launchwise.experiment.method import STATED_PERCENT
 from launchwise.search.transfer_search import LEAST_MEASURED, SURE, least_measured, terms
 
@@ -156,11 +156,9 @@ def by_kind(traces: Sequence[Trace], coefficients: np.ndarray) -> dict[str, Any]
 
 def main() -> None:
     """Search everything, fit, judge, write."""
-    parser = arguments(__doc__)
-    parser.add_argument("--processes", type=int, default=1)
-    asked = parser.parse_args()
+    asked = arguments(__doc__).parse_args()
     jobs = [(case, flag) for case in cases(asked.smallest) for flag in (True, False)]
-    found = in_parallel(lambda job: searched(*job), jobs, asked.processes)
+    found = in_parallel(lambda job: searched(*job), jobs, usable_cores())
     traces = [trace for trace in found if trace is not None]
     workloads = sorted({each.workload for each in traces})
     held_out, ends = {}, []

@@ -6,9 +6,10 @@ where it was not measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ KERNELS = ("acoustic", "granger", "sentiment", "tridiagonal")  # of the project,
 CARDS = ("h100", "h200")  # whole cards with recorded sweeps
 
 LEAST_TIMED = 20
+AFTER = (1, 5, 20)  # evaluations after which the shares of searches are compared
 
 
 @cache
@@ -149,3 +151,14 @@ def share(times: Sequence[float | None], best_ms: float) -> float:
     """Best time over the best one evaluated: 1 when it was found, 0 when nothing worked."""
     known = [time for time in times if time is not None]
     return best_ms / min(known) if known else 0.0
+
+
+def shares(times: Sequence[float | None], best_ms: float) -> dict[str, float]:
+    """:func:`share` after :data:`AFTER` evaluations."""
+    return {f"best_of_{count}": share(times[:count], best_ms) for count in AFTER}
+
+
+def mean_shares(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Means of :func:`shares` over searches."""
+    names = (f"best_of_{count}" for count in AFTER)
+    return {name: fmean(row[name] for row in rows) for name in names}
