@@ -45,7 +45,8 @@ def compare(
     }
     caption = "Sweeps and their verdicts"
     for table in page.tables_of(caption):
-        wanted = whole if table.caption == caption and whole else verdicts
+        of_cards = table.caption.partition(";")[0] == caption
+        wanted = whole if of_cards and whole else verdicts
         ledger.beside(page, [table], ["sweep", "GPU"], wanted)
     doubtful = {(one.workload, one.gpu): _repair(one) for one in known if one.complaints}
     name = "What to measure again"
@@ -131,7 +132,7 @@ def _repair(one: Sweep) -> Cells:
     *others, last = one.studies
     return {
         "why": "; ".join(one.complaints),
-        "minutes that they took (of GPUs)": apart[apart < PAUSE_S].sum() / 60,
+        "GPU time that they took (minutes)": apart[apart < PAUSE_S].sum() / 60,
         "problems": f"all {one.problems}" if len(one.worst) == one.problems else problems,
         "answers that rest on it": f"{', '.join(others)} and {last}" if others else last,
     }
