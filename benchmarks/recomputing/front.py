@@ -13,6 +13,7 @@ from recomputing.material import Material, bootstrap, geometric_mean
 from recomputing.pages import ShownPage
 
 INTERVAL_SEED = 0
+OVERVIEWS = "Every kernel", "Is tuning worth it"
 BEST, RECOMMENDED = "best (× usual, 95 %)", "recommended (× usual, 95 %)"
 ORACLE = "oracle"
 RULES = {"best_on_average": "fixed choice", "nearest_size": "nearest size"}
@@ -31,7 +32,7 @@ def compare(
     """Compare the tables of the front page but that of GPUs (:mod:`recomputing.ratios`)."""
     titles = {one.settings.title: one for one in materials}
     worth = {title: cells for title, one in titles.items() if (cells := _worth(one))}
-    for each in page.tables_of("Is tuning worth it"):
+    for each in page.tables_of(OVERVIEWS):
         overview = ledger.table(page.path, each.caption)
         for title, row in each.rows_by(["kernel"]).items():
             if (cells := worth.get(title)) is not None:

@@ -45,8 +45,7 @@ def compare(
     }
     caption = "Sweeps and their verdicts"
     for table in page.tables_of(caption):
-        of_cards = table.caption.partition(";")[0] == caption
-        wanted = whole if of_cards and whole else verdicts
+        wanted = whole if table.caption == caption and whole else verdicts
         ledger.beside(page, [table], ["sweep", "GPU"], wanted)
     doubtful = {(one.workload, one.gpu): _repair(one) for one in known if one.complaints}
     name = "What to measure again"

@@ -94,8 +94,8 @@ class ShownPage:
     tables: list[ShownTable] = field(default_factory=list)
     sentences: list[tuple[str, Shown]] = field(default_factory=list)
 
-    def tables_of(self, caption: str) -> list[ShownTable]:
-        """Tables whose caption begins so."""
+    def tables_of(self, caption: str | tuple[str, ...]) -> list[ShownTable]:
+        """Tables whose caption begins so, or with one of some."""
         return [one for one in self.tables if one.caption.startswith(caption)]
 
 

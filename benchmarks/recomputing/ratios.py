@@ -17,6 +17,7 @@ from scipy import stats
 
 from launchwise.workloads.space import feasible, gpu_facts
 from recomputing.comparing import Cell, Ledger, Table, Wanted
+from recomputing.front import OVERVIEWS
 from recomputing.material import Material, records, unbeaten
 from recomputing.pages import ShownPage, read_script
 
@@ -166,7 +167,7 @@ def compare_front(
 ) -> None:
     """Compare the ratios of the front page."""
     titles = {one.settings.title: one for one in materials}
-    for shown in page.tables_of("Is tuning worth it"):
+    for shown in page.tables_of(OVERVIEWS):
         table = ledger.table(page.path, shown.caption)
         for title, record in shown.rows_by(["kernel"]).items():
             name = ALL if title == ALL else titles[title].name

@@ -166,7 +166,7 @@ def test_every_figure_of_the_pages_is_computed_a_second_time(study, tmp_path):
         for table in with_a_wrong_number_in_each_table(report / page, compared)
     }
     assert planted == {
-        ("index.html", "Is tuning worth it, and which card is faster?"),
+        ("index.html", "Every kernel"),
         ("gpus.html", "GPUs: attributes"),
         ("gpus.html", "Measured ceilings per GPU"),
         ("gpus.html", "Sweeps and their verdicts"),

@@ -49,8 +49,9 @@ def section(studies: Sequence[StudyData], sweeps: Sequence[Health], at: str) -> 
     slices = {gpu for study in studies for gpu in study.gpus if study.profiles[gpu].is_slice}
     first = [each for each in found if each.is_known and each.gpu not in slices] or found
     minutes = sum(each.minutes or 0.0 for each in found)
-    caption = f"Sweeps and their verdicts; all sweeps took {wording.number(minutes / 60)} GPU hours"
-    blocks: list[Block] = [table_of(caption, fields[:SHOWN], first), Text(LIMITS, "note")]
+    caption = "Sweeps and their verdicts"
+    took = f"All sweeps took {wording.number(minutes / 60)} GPU hours. {LIMITS}"
+    blocks: list[Block] = [table_of(caption, fields[:SHOWN], first), Text(took, "note")]
     every = table_of(f"{caption}: slices, sweeps of others, and all figures", fields, found)
     blocks.append(Fold("Every sweep: conditions, clocks, cards and commits", [every]))
     if again := [each for each in found if each.complaints]:
