@@ -8,19 +8,24 @@ from agreeing import asked_about
 from answer_forms import Answering
 from drawn_questions import KINDS, drawn
 from harness.ablated import material_of
-from harness.projects import own_experiment
+from harness.projects import ROOT
 from studies import fit_final
 
 from launchwise.experiment.study import ModelEntry
 from launchwise.tables.times import judged_times
 
 SEED = 7
+NAMES = sorted(
+    each.parent.name
+    for folder in ("kernels", "data/public/workloads")
+    for each in ROOT.glob(f"{folder}/*/studies/*/study.yaml")
+)
 
 
 @pytest.mark.slow
 @pytest.mark.workloads
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
-@pytest.mark.parametrize("name", sorted(own_experiment().studies))
+@pytest.mark.parametrize("name", NAMES)
 def test_every_form_gives_the_same_answer(name, tmp_path):
     material = material_of(name)
     domain, sweeps, folder = material.domain(), material.sweeps, tmp_path / name
