@@ -128,7 +128,7 @@ def _measured_as(
 ) -> tuple[list[dict[str, Any]], int]:
     """Blocks that measure a case as the sweep measures its nearest problem, and their rows."""
     spec, strategy = domain.spec, experiment.sweeps[study.workload].strategy
-    if strategy.kind != "exhaustive":
+    if strategy.searches:
         if strategy.budget is None:
             message = "give a budget: without one no problem has a number of rows to plan with"
             raise experiment.error(f"sweeps.{study.workload}.strategy", message)

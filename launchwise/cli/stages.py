@@ -37,6 +37,7 @@ from launchwise.measuring.source_states import deciding_files, fingerprint
 from launchwise.measuring.sweep import builds_of, problem_seconds, visit
 from launchwise.workflow.plan import RECORD
 from launchwise.workflow.sweeps import prior_extended, prior_facts
+from launchwise.workloads.builds import Build
 from launchwise.workloads.near_problems import Prior, with_expected
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import Configuration, Problem, narrowings
@@ -115,7 +116,7 @@ class Stages:
         sweep = experiment.sweeps[workload]
         self._how = sweep.model_dump(mode="json", exclude={"problems", "anew"})
         self._method = Method.model_validate(self._how)
-        self._searches = self._method.strategy.kind != "exhaustive"
+        self._searches = self._method.strategy.searches
         self._problems = experiment.problems_of(self._gpu, workload)
         self._blocks = experiment.blocks_of(self._gpu, workload)
         self._toolkit = nvcc_release()
@@ -173,23 +174,25 @@ class Stages:
     def _kernels(self, stack: contextlib.ExitStack) -> Parts:
         """The bundle, if it holds every build as the sources are now; else nvcc. A search has no
         bundle: what it will propose is not known."""
-        path = self._files.bundle
         builds = builds_of(self._folder, self._spec, self._problems, self._blocks, self._method)
-        made_of = fingerprint(self._folder, self._toolkit)
-        if path.is_file() and not self._searches:
-            with contextlib.suppress(UserError):
-                bundle = Bundle(path)
-                whole = {each.key for each in builds} <= {*bundle.index["builds"], *bundle.refused}
-                # Since then the compiler of a source may have been installed.
-                if bundle.left_out:
-                    missing = left_out(builds, self.arch)
-                    whole = whole and bundle.left_out.keys() <= missing.keys()
-                if bundle.fingerprint == made_of and whole:
-                    return Beforehand(path)
+        if not self._searches and self._is_whole(builds):
+            return Beforehand(self._files.bundle)
         # Without a bundle Snakemake would compile.
         return stack.enter_context(
             Alongside(self._folder, self._spec, builds, self.arch, self.cores)
         )
+
+    def _is_whole(self, builds: list[Build]) -> bool:
+        """Whether the bundle holds them, as the sources are now."""
+        made_of = fingerprint(self._folder, self._toolkit)
+        # Without one, or with a damaged one, nvcc runs.
+        with contextlib.suppress(UserError):
+            bundle = Bundle(self._files.bundle)
+            # Since then the compiler of a source may have been installed.
+            missing = left_out(builds, self.arch) if bundle.left_out else {}
+            known = bundle.left_out.keys() <= missing.keys() and all(map(bundle.holds, builds))
+            return known and bundle.fingerprint == made_of
+        return False
 
     def _known_profile(self, card: Card) -> GpuProfile | None:
         """The profile that is there, if it is one of such a card and says enough."""

@@ -308,12 +308,10 @@ def extent(project: Project, arch: str) -> str:
     found = volume(spec, blocks, method.strategy.budget)
     seconds = found.seconds(nominal_bandwidth_gbs(arch))
     rows = f"rows: {'up to ' * bool(method.strategy.budget)}{found.rows}, problems: {len(problems)}"
-    if method.strategy.kind == "exhaustive":
+    builds: int | str = "what the search proposes"
+    if not method.strategy.searches:
         builds = len(builds_of(known.folders[spec.workload], spec, problems, blocks, method))
-        compiled = f"builds: {builds}"
-    else:
-        compiled = "builds: what the search proposes"
-    return f"{rows}, {compiled}, time on the card: about {seconds:.2g} s"
+    return f"{rows}, builds: {builds}, time on the card: about {seconds:.2g} s"
 
 
 def line_of(project: Project, asked: Question, *, alone: bool = False) -> list[str]:

@@ -125,9 +125,14 @@ class Strategy(Strict, title="strategy"):
     """names of GPUs to Parquet files of sweeps that the search starts from, beside the recorded
     GPUs; transfer only"""
 
+    @property
+    def searches(self) -> bool:
+        """Whether an explorer proposes configurations; else all are measured."""
+        return self.kind != "exhaustive"
+
     @model_validator(mode="after")
     def _fitting(self) -> Strategy:
-        if self.kind != "exhaustive":
+        if self.searches:
             if self.budget is None and self.minutes is None:
                 raise ValueError(f"{self.kind} needs a budget (rows per problem) or minutes")
         elif strange := [

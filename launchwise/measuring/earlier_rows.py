@@ -240,7 +240,7 @@ def lacks_anything(
     extension: Extension,
 ) -> bool:
     """Whether a recorded sweep lacks a row of these problems; an explorer always may."""
-    if method.strategy.kind != "exhaustive":
+    if method.strategy.searches:
         return True
     facts, parts = gpu_facts(profile.model_dump()), narrowings(spec, blocks)
     return any(

@@ -76,7 +76,7 @@ class Shard:
 
     def with_something_to_measure(self) -> Shard:
         """This shard without the problems of which its extension has every row."""
-        if self.extension is None or self.method.strategy.kind != "exhaustive":
+        if self.extension is None or self.method.strategy.searches:
             return self
         return replace(self, problems=[each for each in self.problems if self._size_of(each)])
 
@@ -96,7 +96,7 @@ class Shard:
     @property
     def budget(self) -> int | None:
         """Most rows that an explorer measures of a problem; None where all are measured."""
-        if self.method.strategy.kind == "exhaustive":
+        if not self.method.strategy.searches:
             return None
         return self.method.strategy.budget or self.spec.size
 

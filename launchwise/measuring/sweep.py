@@ -38,7 +38,7 @@ from launchwise.measuring.tasks import (
     second_attempts,
 )
 from launchwise.measuring.telemetry import Telemetry, nvml_source
-from launchwise.workloads.builds import OFFLOADING, TRITON, Build
+from launchwise.workloads.builds import Build
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.sampling import drawn_of
 from launchwise.workloads.space import Problem, ProblemBlock, baseline, narrowings
@@ -214,10 +214,10 @@ def builds_of(
     """Every build that the sweep needs, in the order of need; of a search what it needs whatever
     will be proposed."""
     workload = load_workload(folder, spec)
-    if method.strategy.kind == "exhaustive":
-        needed = dict.fromkeys(builds_in_order(workload, problems, narrowings(spec, blocks)))
-    else:
+    if method.strategy.searches:
         needed = dict.fromkeys(_first_builds(workload, problems))
+    else:
+        needed = dict.fromkeys(builds_in_order(workload, problems, narrowings(spec, blocks)))
     if extension:
         # They may lie outside of what the problems are narrowed to.
         for problem in problems:
@@ -231,7 +231,7 @@ def _first_builds(workload: Workload, problems: list[Problem]) -> Iterator[Build
     for problem in problems:
         yield from workload.check_builds(problem)
     for name, variant in workload.spec.variants.items():
-        if Path(str(variant.source)).suffix in (OFFLOADING, TRITON):
+        if variant.offloads or variant.is_triton:
             for problem in problems:
                 if drawn := drawn_of(workload.spec, problem, name, 0):
                     yield workload.build(problem, drawn)

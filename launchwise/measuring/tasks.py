@@ -30,7 +30,7 @@ def remaining(
     of all problems of the shard or of some. Of problems that are searched from others' rows, the
     first: what it brings is known to the next."""
     wanted = shard.problems if problems is None else problems
-    if shard.method.strategy.kind != "exhaustive":
+    if shard.method.strategy.searches:
         found = _to_explore(shard, journal, wanted)
         return list(itertools.islice(found, 1 if shard.searches_from_others else None))
     marks = _marks(shard.spec, journal.rows)
