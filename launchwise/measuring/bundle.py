@@ -277,16 +277,15 @@ def refusal(said: str, error: Exception, folder: Path) -> str:
     paths of files inside are relative to it."""
     by_place: dict[str, str] = {}
     for match in _ERROR.finditer(said):
-        what = match["text"].removeprefix("#error ")
-        if len(by_place) > MOST_ERRORS:
+        if len(by_place) == MOST_ERRORS:
             break
+        what = match["text"].removeprefix("#error ")
         if more := _continued(said[match.end() : match.end() + MOST_CONTINUED]):
             what = f"{what.removesuffix(':')}: {more}"
         place = f"{match['file'].strip()}:{match['line'] or match['other']}"
         by_place.setdefault(as_user_knows(place, folder), as_user_knows(what, folder))
     if by_place:
-        told = [f"{place}: {what}" for place, what in by_place.items()]
-        return f"nvcc failed: {'; '.join(told[:MOST_ERRORS])}"
+        return f"nvcc failed: {'; '.join(f'{place}: {what}' for place, what in by_place.items())}"
     lines = [line.strip() for line in said.splitlines() if "error" in line or "fatal" in line]
     text = lines[0] if lines else (said.strip() or repr(error))[:500]
     return f"nvcc failed: {as_user_knows(text, folder)}"
