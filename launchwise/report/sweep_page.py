@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from launchwise.base.storage import write_json, write_text
@@ -21,8 +24,10 @@ from launchwise.report.pages import gpu_comparison
 from launchwise.report.site.rendering import render
 from launchwise.tables.files import read_facts, read_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.rows import Answer, answers, is_baseline
-from launchwise.workloads.metrics import TIMED
+from launchwise.tables.rows import fastest_rows, is_baseline, tied
+from launchwise.workloads.metrics import MEASURED, TIMED
+from launchwise.workloads.parts import Value
+from launchwise.workloads.space import launch, plain, used
 from launchwise.workloads.spec import Spec, load_spec
 
 MOST_PROBLEMS = 12  # Most problems per figure; more are thinned out evenly
@@ -89,8 +94,8 @@ def _answers(spec: Spec, profile: GpuProfile, found: Sequence[Answer]) -> Iterat
         field("timed", counted(True), wording.count),
         field("without a time", counted(False), wording.count),
     ]
-    answers = [{**vars(each), **each.problem} for each in found]
-    yield table_of("Fastest configuration of each problem", fields, answers)
+    listed = [{**vars(each), **each.problem} for each in found]
+    yield table_of("Fastest configuration of each problem", fields, listed)
     yield Text(
         "Times are medians of launches whose results were verified. A configuration ties with the "
         "fastest if their times differ by less than the measurement error. Bandwidth: minimum "
@@ -176,6 +181,107 @@ def _problems(spec: Spec, rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFram
         values, own = grouped[place]
         named = dict(zip(spec.problem_columns, values, strict=True))
         yield wording.problem(named, spec.problem_columns), own
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Configurations of one problem that have the same status."""
+
+    count: int  # their number
+    # The most frequent reason, '' where rows of this status have none. Reasons that differ only in
+    # numbers count as one; this is the first of them.
+    reason: str
+    alike: int  # number of configurations with such a reason
+    # One of them: the variant, and every tunable that it has, to their values.
+    configuration: dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The fastest configuration of one problem on one GPU."""
+
+    problem: dict[str, Value]  # problem parameter to its value
+    # The variant, and every tunable that it has, to their values; None when nothing was timed.
+    configuration: dict[str, Value] | None
+    time_ms: float | None  # median time, ms
+    relative_error: float | None  # its relative standard error
+    baseline_ms: float | None  # time of the default configuration, ms; None when it was not timed
+    tied: int  # other configurations that cannot be told apart by the errors of their repeats
+    bandwidth_gbs: float | None  # least traffic of the problem divided by `time_ms`, GB/s
+    # Threads per block and blocks per grid in x, y, z; None for work that the host drives.
+    block: tuple[int, int, int] | None
+    grid: tuple[int, int, int] | None
+    statuses: dict[str, int]  # status to its number of configurations
+    outcomes: dict[str, Outcome]  # status to what it is about; for every status but `ok`
+    speedup: float | None = None  # time of the default divided by `time_ms`
+
+
+def answers(rows: pd.DataFrame, spec: Spec) -> list[Answer]:
+    """Answer of every problem of a sweep on one GPU, in the order of the sweep.
+
+    ``rows``: a table of :func:`launchwise.tables.measurements.measurement_schema`.
+    """
+    grouped = rows.groupby(spec.problem_columns, sort=False)
+    return [_answer(plain(own.iloc[0], spec.problem_columns), own, spec) for _, own in grouped]
+
+
+def _answer(problem: dict[str, Value], rows: pd.DataFrame, spec: Spec) -> Answer:
+    statuses = {str(name): int(count) for name, count in rows["status"].value_counts().items()}
+    outcomes = {
+        name: _outcome(rows[rows["status"] == name], spec) for name in statuses if name != "ok"
+    }
+    measured = rows[rows["status"].isin(MEASURED)]
+    default = measured[is_baseline(measured, spec)]["time_ms"]
+    baseline_ms = float(default.iloc[0]) if len(default) else None
+    # A slow row is a single launch, far from the best.
+    timed = measured[measured["status"] == "ok"]
+    if timed.empty:
+        return Answer(
+            problem, None, None, None, baseline_ms, 0, None, None, None, statuses, outcomes
+        )
+    best = fastest_rows(timed, spec.problem_columns, spec).iloc[0]
+    whole = plain(best, spec.tunable_columns)
+    block, grid = _launched(spec, problem, whole)
+    one_group = np.zeros(len(timed), dtype=np.int64)
+    return Answer(
+        problem=problem,
+        configuration=used(whole, spec),
+        time_ms=float(best["time_ms"]),
+        relative_error=_number(best["relative_error"]),
+        baseline_ms=baseline_ms,
+        tied=int(tied(timed.assign(error=timed["relative_error"]), one_group).sum()) - 1,
+        bandwidth_gbs=_number(best["bandwidth_gbs"]),
+        block=block,
+        grid=grid,
+        statuses=statuses,
+        outcomes=outcomes,
+        speedup=None if baseline_ms is None else baseline_ms / float(best["time_ms"]),
+    )
+
+
+_NUMBERS = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+
+
+def _outcome(rows: pd.DataFrame, spec: Spec) -> Outcome:
+    kinds = rows["reason"].astype(str).str.replace(_NUMBERS, "#", regex=True)
+    (most, alike), *_ = Counter(kinds).most_common(1)
+    first = rows[kinds == most].iloc[0]
+    whole = plain(first, spec.tunable_columns)
+    return Outcome(len(rows), str(first["reason"]), alike, used(whole, spec))
+
+
+def _launched(
+    spec: Spec, problem: Mapping[str, Any], configuration: Mapping[str, Any]
+) -> tuple[tuple[int, int, int] | None, tuple[int, int, int] | None]:
+    """Block and grid; None if the host drives the work or the sweep is imported."""
+    variant = spec.variants[str(configuration["variant"])]
+    if not spec.arguments or variant.block is None or variant.kernels:
+        return None, None
+    return launch(spec, problem, configuration)
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if pd.notna(value) else None
 
 
 def write_answers(

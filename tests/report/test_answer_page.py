@@ -6,8 +6,8 @@ import re
 import pytest
 from recomputing.pages import unpacked
 
-from launchwise.report.sweep_page import answers_page
-from launchwise.tables.rows import answers, is_baseline
+from launchwise.report.sweep_page import answers, answers_page
+from launchwise.tables.rows import is_baseline
 from tests.support.report_study import profile
 from tests.support.samples import measurements
 
@@ -27,3 +27,10 @@ def test_the_default_is_marked_at_its_place_among_all_times(stencil_spec):
     assert 1 < place < len(rows)
     assert default["x"] == [place]
     assert default["y"] == [pytest.approx(own, rel=1e-3)]
+
+
+def test_one_launch_is_nobodys_answer(saxpy_spec):
+    rows = measurements(saxpy_spec, [{"n": [64], "dtype": ["float32"]}]).assign(status="slow")
+    (found,) = answers(rows, saxpy_spec)
+    assert found.configuration is found.time_ms is None
+    assert found.statuses == {"slow": len(rows)}
