@@ -23,11 +23,10 @@ from launchwise.base.storage import digest, digest_files
 from launchwise.cpu import toolchain
 from launchwise.cpu.loaded import address_of
 from launchwise.cpu.toolchain import CannotCompile, CannotRun, errors
-from launchwise.workloads.builds import Build, macros_of
+from launchwise.workloads.builds import NONE, Build, constant, macros_of
 from launchwise.workloads.declared.own_functions import import_from
 from launchwise.workloads.device import Launch, LaunchFailed, called
 from launchwise.workloads.sources import MISSING, include_folders, included_files, triton_function
-from launchwise.workloads.triton_builds import NONE, constant
 
 FLAGS = ("-x", "c", "-std=gnu17", "-shared")
 

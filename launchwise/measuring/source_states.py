@@ -16,15 +16,9 @@ from launchwise.base.places import ROOT, in_repository, library_files
 from launchwise.base.storage import digest, digest_files, digest_in_order
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.measuring import openmp
-from launchwise.workloads.builds import (
-    COMPARE_HALF_SOURCE,
-    COMPARE_SOURCE,
-    DIGEST_SOURCE,
-    OFFLOADING,
-    TRITON,
-)
+from launchwise.workloads.builds import COMPARE_HALF_SOURCE, COMPARE_SOURCE, DIGEST_SOURCE
 from launchwise.workloads.declared.declared_workload import host_file
-from launchwise.workloads.sources import included_files, source_text
+from launchwise.workloads.sources import OFFLOADING, TRITON, included_files, source_text
 from launchwise.workloads.spec import Spec
 
 FLAGS = ["-std=c++17", "-O3", "-Xptxas", "-v"]  # Options of nvcc

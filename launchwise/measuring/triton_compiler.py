@@ -25,10 +25,9 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.base.storage import user_cache, why_not_written
 from launchwise.measuring.bundle import Apart, Compiled, CompilerMissing
-from launchwise.workloads.builds import Build
+from launchwise.workloads.builds import NONE, Build, constant
 from launchwise.workloads.declared.own_functions import import_from
 from launchwise.workloads.sources import INSTALL, MISSING, NO_LIMIT, OPTIONS, REGISTERS, source_text
-from launchwise.workloads.triton_builds import NONE, constant
 
 _STACK = re.compile(r"REG:(?P<registers>\d+) STACK:(?P<stack>\d+)")
 _ENTRY = re.compile(r"\.entry\s+\w+\s*\((?P<parameters>[^)]*)\)")

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from launchwise.base.arrays import TYPES, element_type, struct_type
 from launchwise.base.expressions import inlined, names_in, substituted
 from launchwise.workloads.arguments import Argument
-from launchwise.workloads.builds import TRITON
 from launchwise.workloads.parts import threads_of_triton
+from launchwise.workloads.sources import TRITON
 from launchwise.workloads.spec_fields import SpecFields
 
 THREADS_LIMIT = "gpu_max_threads_per_block"

@@ -14,8 +14,8 @@ from launchwise.base.expressions import Expression
 from launchwise.base.literals import visible
 from launchwise.base.typed import Strict
 from launchwise.workloads.arguments import NULL, Formula, Repeated, Sizes, Step
-from launchwise.workloads.builds import OFFLOADING, TRITON
 from launchwise.workloads.metrics import COUNTERS, SWEEP
+from launchwise.workloads.sources import OFFLOADING, TRITON
 
 _OPTIONS = (
     *("-std=c++11", "-std=c++14", "-std=c++17", "-std=c++20", "-std=c++23", "-O0", "-O1", "-O2"),

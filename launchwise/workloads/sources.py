@@ -26,6 +26,11 @@ from launchwise.base.storage import insist_on_regular, read_bytes
 PROJECT_KERNELS = shipped("kernels")
 COMMON = PROJECT_KERNELS / "common"
 
+OFFLOADING = ".c"
+"""Suffix of sources that are no CUDA: functions in C that offload their work by OpenMP."""
+
+TRITON = ".py"  # Suffix of sources that are no CUDA: functions of Triton, compiled by it
+
 MOST_BYTES = 4 << 20  # Longest source file, bytes
 READING_S = 6  # Most CPU time for reading the sources of a workload
 

@@ -16,7 +16,7 @@ from launchwise.base.typed import read_yaml, validated
 from launchwise.cuda_text.preprocessor import expanded
 from launchwise.cuda_text.syntax import without_comments
 from launchwise.workloads.arguments import Fill
-from launchwise.workloads.builds import split_kernel
+from launchwise.workloads.builds import check_triton, split_kernel
 from launchwise.workloads.checks.fitting_sizes import nearest_problem, nearest_value
 from launchwise.workloads.checks.spec_checks import check_spec
 from launchwise.workloads.completion import completed, derived_features
@@ -33,7 +33,6 @@ from launchwise.workloads.templates import (
     macro_names,
     overriding_line,
 )
-from launchwise.workloads.triton_builds import check_triton
 from launchwise.workloads.usual import USUAL_FILE, Usual, read_usual
 
 FEATURES_FILE = "features.yaml"

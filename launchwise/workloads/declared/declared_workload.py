@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.workloads.builds import Build
+from launchwise.workloads.builds import Build, triton_build
 from launchwise.workloads.comparison import DIGEST_BUILD
 from launchwise.workloads.declared.content import Content, Source, nbytes_of
 from launchwise.workloads.declared.declared_session import DeclaredSession
@@ -22,7 +22,6 @@ from launchwise.workloads.device import Device
 from launchwise.workloads.output_check import compare_build
 from launchwise.workloads.spec import Spec
 from launchwise.workloads.templates import macro_names, resolved_kernel
-from launchwise.workloads.triton_builds import triton_build
 from launchwise.workloads.workload import Session, Workload
 
 
