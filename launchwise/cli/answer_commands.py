@@ -1,4 +1,4 @@
-"""Arguments and options of commands that measure, answer and plan."""
+"""Arguments and options of commands that answer and plan."""
 
 from __future__ import annotations
 
@@ -8,92 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from launchwise.cli.options import AsJson, ConfigFiles, Cores, Load, Study, Workload, settings_files
-
-
-def tune(
-    workload: Workload,
-    problem: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME=VALUE[,VALUE...]...",
-            help="Problems to measure, such as n=512,1024. Left out: those of sweep.yaml, or five "
-            "sizes of each integer parameter.",
-            show_default=False,
-        ),
-    ] = None,
-    gpu: Annotated[str, typer.Option(metavar="NAME", help="Name of the GPU in results.")] = "local",
-    device: Annotated[
-        str | None,
-        typer.Option(help="Part of the GPU's device name, where the machine has several models."),
-    ] = None,
-    known: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="DIR|FILE",
-            help="Sweeps of other GPUs or of earlier runs, beside the project's own, that a search "
-            "starts from.",
-        ),
-    ] = None,
-    evaluations: Annotated[
-        int | None,
-        typer.Option(min=1, help="Most configurations that a search measures of each problem."),
-    ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(min=0.01, help="Most time that a search measures.")
-    ] = None,
-    within: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PERCENT",
-            help="A search ends once it is 90 % sure that nothing is faster by more than this, "
-            "such as 1%.",
-        ),
-    ] = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="Measure every configuration, however many there are.")
-    ] = False,
-    folder: Annotated[
-        Path | None,
-        typer.Option(help="Folder of settings and results.", show_default="tuned/WORKLOAD"),
-    ] = None,
-    cores: Cores = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", "-n", help="Show the jobs; run none.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Measure a workload on this machine's GPU and print the fastest configurations.
-
-    All configurations are measured where that takes less than a minute, and with --all. Otherwise,
-    and with --known, --evaluations, --minutes or --within, a search proposes each next one. It
-    starts from rows of other GPUs, and of other problems on this one, where there are some.
-
-    Writes a settings file and makes the files of a Snakemake line, which it prints: for single
-    stages. The same command resumes, and has nothing to do where nothing has changed. Three sizes
-    or more add a study and its report. Exit code 1: no configuration is ok, or a stage failed.
-    """
-    from launchwise.base.work import usable_cores
-    from launchwise.cli.tuned import run
-    from launchwise.cli.tuning import Question, percent
-
-    asked = Question(
-        workload=workload,
-        problem=problem or [],
-        gpu=gpu,
-        device=device,
-        known=known or [],
-        evaluations=evaluations,
-        minutes=minutes,
-        within=percent(within),
-        every=every,
-        folder=folder,
-        cores=cores or usable_cores(),
-        dry_run=dry_run,
-    )
-    if code := run(asked, as_json):
-        # typer.Exit would be taken for Ctrl-C, where the code is that of an interrupted sweep.
-        raise SystemExit(code)
+from launchwise.cli.options import AsJson, ConfigFiles, Load, Study, settings_files
 
 
 def recommend(
@@ -348,67 +263,3 @@ def plan(
     found, overlay = planned(study, minutes, gpu or [], files, target)
     write_text(target, overlay)
     print(json.dumps(found, indent=2) if as_json else as_text(found, files, top))
-
-
-def recheck(
-    studies: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[STUDY...]",
-            help="Studies of the settings. Left out: every study with a product.",
-            show_default=False,
-        ),
-    ] = None,
-    gpu: Annotated[
-        str | None,
-        typer.Option(
-            help="A GPU of the settings that this machine has.",
-            show_default="the only one that fits",
-        ),
-    ] = None,
-    problems: Annotated[
-        int | None,
-        typer.Option(min=1, help="Most problems per study.", show_default="recheck.problems"),
-    ] = None,
-    seconds: Annotated[
-        float | None,
-        typer.Option(min=0.01, help="Time to measure per problem.", show_default="recheck.seconds"),
-    ] = None,
-    cores: Cores = None,
-    configfile: ConfigFiles = None,
-    as_json: AsJson = False,
-    junit: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write a JUnit file, too: a test per problem; stale fails, unknown is skipped.",
-        ),
-    ] = None,
-) -> None:
-    """Compare default and recommendation again, in pairs, on this machine's GPU.
-
-    Prints a verdict per problem: holds, better, stale or unknown. Exit code: 0 if no answer is
-    stale, 1 if one is, 2 if there is no verdict: a mistake, no such GPU, a failed stage, or all are
-    unknown. Every call measures again; sweeps, pairs and models stay unchanged.
-    """
-    from launchwise.base.work import usable_cores
-    from launchwise.cli.rechecking import (
-        NOT_MEASURED,
-        as_json_text,
-        as_junit,
-        as_text,
-        rechecked,
-    )
-
-    asked = studies or [], gpu, cores or usable_cores(), settings_files(configfile)
-    found = rechecked(*asked, problems=problems, seconds=seconds)
-    print(as_json_text(found) if as_json else as_text(found))
-    if junit is not None:
-        from launchwise.base.storage import write_text
-
-        write_text(junit, as_junit(found))
-    verdicts = {verdict for each in found for verdict in each.table["verdict"]}
-    if "stale" in verdicts:
-        raise typer.Exit(1)
-    if verdicts <= {"unknown"}:
-        raise typer.Exit(NOT_MEASURED)

@@ -13,17 +13,8 @@ import launchwise
 from launchwise.base.errors import UserError, out_of
 from launchwise.base.literals import visible_lines
 from launchwise.cli import STOPPED, stopped
-from launchwise.cli.answer_commands import (
-    export,
-    load,
-    plan,
-    predict,
-    recheck,
-    recommend,
-    tune,
-    worth,
-)
-from launchwise.cli.check.command import check
+from launchwise.cli.answer_commands import export, load, plan, predict, recommend, worth
+from launchwise.cli.kernel_commands import check, recheck, tune
 from launchwise.cli.sweep_commands import (
     compare,
     data,

@@ -1,6 +1,7 @@
 """Rooms of the library: which subpackage may import which, and what lies at the top."""
 
 import ast
+import graphlib
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ BELOW = {room: {*below} for room, below in read_yaml(ROOT / "tests/base/data/roo
 """Room to the rooms that it may import, beside itself."""
 
 LIBRARY = ROOT / "launchwise"
+FILES_OF_IT = sorted(LIBRARY.rglob("*.py"))
 
 
 def test_the_guide_lists_every_room_behind_those_that_it_imports():
@@ -64,10 +66,20 @@ def test_a_room_imports_the_rooms_below_it_and_no_others(room):
 
 
 def test_the_library_never_imports_snakemake():
-    files = sorted(LIBRARY.rglob("*.py"))
-    assert len(files) > 100
-    heads = {path: {name.split(".")[0] for name in imported_by(path)} for path in files}
-    assert [path for path in files if "snakemake" in heads[path]] == []
+    heads = {path: {name.split(".")[0] for name in imported_by(path)} for path in FILES_OF_IT}
+    assert [path for path in FILES_OF_IT if "snakemake" in heads[path]] == []
+
+
+def test_no_modules_import_each_other():
+    named = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in FILES_OF_IT}
+    above = {name: imported_by(path) for name, path in named.items()}
+    # Of `from package import name`, the package where the name is no module.
+    known = {
+        name: {one if one in named else one.rpartition(".")[0] for one in found} & {*named} - {name}
+        for name, found in above.items()
+    }
+    assert sum(map(len, known.values())) > 1000
+    graphlib.TopologicalSorter(known).prepare()
 
 
 def test_imports_inside_functions_and_relative_ones_count():

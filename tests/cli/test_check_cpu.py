@@ -10,9 +10,9 @@ from test_check import DATA, written
 
 from launchwise.base.places import ROOT
 from launchwise.cli.app import main
+from launchwise.cli.check import Step, summary
 from launchwise.cli.check.cases import MEMORY_BYTES, MOST_OF_MACROS, Cases
 from launchwise.cli.check.checking import listed_problems
-from launchwise.cli.check.command import Step, summary
 from launchwise.workloads.parts import UNKNOWN_GPU
 from launchwise.workloads.spec import load_spec
 

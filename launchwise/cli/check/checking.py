@@ -19,7 +19,7 @@ from launchwise.base.names import SPEC_FILE
 from launchwise.base.places import ROOT
 from launchwise.base.storage import digest, digest_files, write_json
 from launchwise.base.typed import read_yaml, validated
-from launchwise.cli.check.command import LEFT_OUT, OK, OPEN, REFUSED, SOME_REFUSED, Step
+from launchwise.cli.check import LEFT_OUT, OK, OPEN, REFUSED, SOME_REFUSED, Step
 from launchwise.cli.check.cpu_runs import few, run_on_cpu
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.check.small_problems import SEED, SmallProblems

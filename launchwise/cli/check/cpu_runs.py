@@ -18,8 +18,8 @@ from typing import Any
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
 from launchwise.base.work import usable_cores
+from launchwise.cli.check import FAILED, LEFT_OUT, OK, Step
 from launchwise.cli.check.cases import Cases, Planned
-from launchwise.cli.check.command import FAILED, LEFT_OUT, OK, Step
 from launchwise.cpu.device import CpuDevice
 from launchwise.cpu.toolchain import CannotRun
 from launchwise.measuring.process import KILLED_S, MeasuringProcess
