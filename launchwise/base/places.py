@@ -12,12 +12,13 @@ import ast
 import os
 import platform
 import subprocess
-import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+
+import launchwise
 
 PACKAGE = "launchwise"
 ROOT = Path(__file__).resolve().parents[2]
@@ -172,7 +173,7 @@ def commit(root: str | Path = ROOT) -> str:
     if named:
         return named
     if root == ROOT and not IN_CLONE:
-        return f"v{_own_version()}"
+        return f"v{launchwise.__version__}"
     head = _git(root, "rev-parse", "HEAD")
     if head is None:
         return "unknown"
@@ -212,11 +213,6 @@ def _git(root: str | Path, *arguments: str) -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def _own_version() -> str:
-    # Not by an import: a new number alone is no reason to train or to measure again.
-    return str(sys.modules["launchwise"].__version__)
-
-
 def now() -> str:
     """Current time, UTC, ISO 8601, in whole seconds."""
     return datetime.now(UTC).replace(microsecond=0).isoformat()
@@ -224,7 +220,7 @@ def now() -> str:
 
 def versions() -> dict[str, str]:
     """Versions of launchwise, of Python and of the packages that results depend on."""
-    found = {"launchwise": _own_version(), "python": platform.python_version()}
+    found = {"launchwise": launchwise.__version__, "python": platform.python_version()}
     for name in PACKAGES:
         try:
             found[name] = metadata.version(name)
