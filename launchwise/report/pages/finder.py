@@ -10,12 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from launchwise.base.vectors import is_simple, nested
 from launchwise.exporting.entries import TIME, Device, Places
 from launchwise.exporting.formulas import name_kinds, with_arguments
-from launchwise.exporting.lookup import SQUARINGS, Judge
+from launchwise.exporting.lookup import SQUARINGS
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import (
     BASES,
@@ -30,7 +28,7 @@ from launchwise.report.answer.predicted_times import Spread, within
 from launchwise.report.blocks import Finder
 from launchwise.report.numbers import records, scores_on, shown_problem
 from launchwise.report.pages.sweep_health import Health
-from launchwise.report.site.rendering import whole_numbers
+from launchwise.report.site.rendering import in_preorder
 from launchwise.report.study import StudyData
 from launchwise.tables.measurements import SPEEDUPS
 from launchwise.workloads import launch_shapes as problem_limits
@@ -48,8 +46,6 @@ WORDS = {
     "datasheet": "no measurement on this GPU, known from its datasheet: by the answering model",
 }
 """Basis of an answer to words."""
-
-LEAF_DIGITS = 5  # Digits that leaves of judges are rounded to
 
 assert WORDS.keys() == {*BASES, "datasheet"}
 
@@ -204,43 +200,6 @@ def rule(table: AnswerTable, place: Callable[[Values], int], gpus: Mapping[str, 
 def judges(table: AnswerTable, gpus: Mapping[str, int]) -> list[Any]:
     """Trees of each GPU (:func:`in_preorder`); None without any."""
     return [one.judge and in_preorder(one.judge) for one in _in_order(table, gpus)]
-
-
-def in_preorder(judge: Judge) -> dict[str, Any]:
-    """Trees one after the other, each node before what is left of it, then right of it.
-
-    Returns ``features``: of each node, plus 1, 0 of a leaf; ``cuts``: thresholds of each feature;
-    ``places``: which of them each node has; ``leaves``: numbers without their decimal point, twice,
-    plus 1 below 0; ``shifts``: how many decimals each has. All but ``cuts`` as
-    :func:`launchwise.report.site.rendering.whole_numbers`. Raises ValueError where a leaf has more
-    than :data:`LEAF_DIGITS` digits: the page would answer by another one.
-    """
-    order: list[int] = []
-    waiting = list(reversed(judge.starts))
-    while waiting:
-        order.append(waiting.pop())
-        if judge.feature[order[-1]] >= 0:
-            waiting += (judge.right[order[-1]], judge.left[order[-1]])
-    features, thresholds = np.array(judge.feature)[order], np.array(judge.threshold)[order]
-    of_feature = [np.flatnonzero(features == each) for each in range(features.max(initial=-1) + 1)]
-    places = np.zeros(len(order), dtype=np.int64)
-    cuts = []
-    for own in of_feature:
-        values, places[own] = np.unique(thresholds[own], return_inverse=True)
-        cuts.append(values.tolist())
-    leaves = np.array(judge.value, dtype=float)[order][features < 0]
-    size = np.floor(np.log10(np.abs(np.where(leaves == 0, 1, leaves)))).astype(np.int64)
-    shifts = np.clip(LEAF_DIGITS - 1 - size, 0, None)
-    whole = np.rint(leaves * 10.0**shifts).astype(np.int64)
-    if (whole / 10.0**shifts != leaves).any():
-        raise ValueError(f"a leaf has more than {LEAF_DIGITS} digits")
-    return {
-        "features": whole_numbers(features + 1),
-        "cuts": cuts,
-        "places": whole_numbers(places[features >= 0]),
-        "leaves": whole_numbers(2 * np.abs(whole) + (whole < 0)),
-        "shifts": whole_numbers(shifts),
-    }
 
 
 def _in_order(table: AnswerTable, gpus: Mapping[str, int]) -> list[Device]:

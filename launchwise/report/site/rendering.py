@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from launchwise.base.literals import html_text, visible_json, visible_output
+from launchwise.exporting.lookup import Judge
 from launchwise.report.blocks import (
     Block,
     Compared,
@@ -269,6 +270,46 @@ def whole_numbers(values: np.ndarray) -> list[str]:
     places = max(1, -(-int(values.max(initial=0)).bit_length() // 6))
     letters = np.frombuffer(DIGITS[:64], np.uint8)
     return [letters[values // 64**place % 64].tobytes().decode() for place in range(places)]
+
+
+LEAF_DIGITS = 5  # Digits that leaves of judges are rounded to
+
+
+def in_preorder(judge: Judge) -> dict[str, Any]:
+    """Trees one after the other, each node before what is left of it, then right of it.
+
+    Returns ``features``: of each node, plus 1, 0 of a leaf; ``cuts``: thresholds of each feature;
+    ``places``: which of them each node has; ``leaves``: numbers without their decimal point, twice,
+    plus 1 below 0; ``shifts``: how many decimals each has. All but ``cuts`` as
+    :func:`whole_numbers`. Raises ValueError where a leaf has more
+    than :data:`LEAF_DIGITS` digits: the page would answer by another one.
+    """
+    order: list[int] = []
+    waiting = list(reversed(judge.starts))
+    while waiting:
+        order.append(waiting.pop())
+        if judge.feature[order[-1]] >= 0:
+            waiting += (judge.right[order[-1]], judge.left[order[-1]])
+    features, thresholds = np.array(judge.feature)[order], np.array(judge.threshold)[order]
+    of_feature = [np.flatnonzero(features == each) for each in range(features.max(initial=-1) + 1)]
+    places = np.zeros(len(order), dtype=np.int64)
+    cuts = []
+    for own in of_feature:
+        values, places[own] = np.unique(thresholds[own], return_inverse=True)
+        cuts.append(values.tolist())
+    leaves = np.array(judge.value, dtype=float)[order][features < 0]
+    size = np.floor(np.log10(np.abs(np.where(leaves == 0, 1, leaves)))).astype(np.int64)
+    shifts = np.clip(LEAF_DIGITS - 1 - size, 0, None)
+    whole = np.rint(leaves * 10.0**shifts).astype(np.int64)
+    if (whole / 10.0**shifts != leaves).any():
+        raise ValueError(f"a leaf has more than {LEAF_DIGITS} digits")
+    return {
+        "features": whole_numbers(features + 1),
+        "cuts": cuts,
+        "places": whole_numbers(places[features >= 0]),
+        "leaves": whole_numbers(2 * np.abs(whole) + (whole < 0)),
+        "shifts": whole_numbers(shifts),
+    }
 
 
 def assets() -> dict[str, str]:

@@ -8,7 +8,7 @@
   const { PROBLEM, BASIS, CHOICE, TIME, LOW, HIGH, look, distance, problemOf } = window.launchwiseLookup;
   const { EQUAL, element, number, card } = window.launchwiseAnswer;
 
-  // Trees as launchwise/report/pages/finder.py writes them. A whole number over a power of ten is the decimal, exactly.
+  // Trees as launchwise/report/site/rendering.py writes them. A whole number over a power of ten is the decimal, exactly.
   const trees = ({ cuts, ...texts }) => {
     const { features, places, leaves, shifts } = Object.fromEntries(
       Object.entries(texts).map(([name, each]) => [name, window.launchwiseWhole(each)]));
