@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import hashlib
+import json
 import os
 import re
 import shlex
@@ -28,6 +29,7 @@ from launchwise.base.storage import (
     why_not_written,
     write_json,
 )
+from launchwise.base.typed import read_yaml
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.published import RUN_TIMES
 from launchwise.learning.recommenders import source
@@ -191,6 +193,38 @@ class Code:
 @cache
 def _content(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+_SPEC_TEXTS = ("title", "description")
+_PART_TEXTS = {
+    "problem": ("description",),
+    "tunables": ("description",),
+    "arguments": ("description",),
+    "variants": ("title",),
+}
+"""Section of a spec to the texts of each of its entries."""
+
+
+def spec_digest(path: Path) -> str:
+    """Digest of what a ``spec.yaml`` says, without titles, descriptions, comments and layout. The
+    order of its keys counts: candidates are listed in it. Raises UserError when the file is no
+    YAML."""
+    content = read_yaml(path)
+    if isinstance(content, Mapping):
+        content = {key: value for key, value in content.items() if key not in _SPEC_TEXTS}
+        for part, texts in _PART_TEXTS.items():
+            if isinstance(content.get(part), Mapping):
+                content[part] = {
+                    name: _without(entry, texts) for name, entry in content[part].items()
+                }
+    text = json.dumps(content, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _without(entry: Any, texts: tuple[str, ...]) -> Any:
+    if not isinstance(entry, Mapping):
+        return entry
+    return {key: value for key, value in entry.items() if key not in texts}
 
 
 RECORD = Path("results/launchwise.json")

@@ -6,14 +6,10 @@ descriptions, questions) is left out for stages that print none of it.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.typed import read_yaml
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.method import Confirmation
 from launchwise.experiment.study import Study
@@ -32,16 +28,10 @@ from launchwise.workflow.plan import (
     model_source,
     project_file,
     run_time_tables,
+    spec_digest,
 )
 
-_SPEC_TEXTS = ("title", "description")
-_PART_TEXTS = {
-    "problem": ("description",),
-    "tunables": ("description",),
-    "arguments": ("description",),
-    "variants": ("title",),
-}
-"""Section of a spec to the texts of each of its entries."""
+Plain = dict[str, Any]
 
 
 def untitled_study(study: Study) -> dict[str, Any]:
@@ -53,31 +43,6 @@ def untitled_study(study: Study) -> dict[str, Any]:
         each["title"] = ""
     plain["question"] = ""
     return plain
-
-
-def spec_digest(path: Path) -> str:
-    """Digest of what a ``spec.yaml`` says, without titles, descriptions, comments and layout. The
-    order of its keys counts: candidates are listed in it. Raises UserError when the file is no
-    YAML."""
-    content = read_yaml(path)
-    if isinstance(content, Mapping):
-        content = {key: value for key, value in content.items() if key not in _SPEC_TEXTS}
-        for part, texts in _PART_TEXTS.items():
-            if isinstance(content.get(part), Mapping):
-                content[part] = {
-                    name: _without(entry, texts) for name, entry in content[part].items()
-                }
-    text = json.dumps(content, separators=(",", ":"), default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _without(entry: Any, texts: tuple[str, ...]) -> Any:
-    if not isinstance(entry, Mapping):
-        return entry
-    return {key: value for key, value in entry.items() if key not in texts}
-
-
-Plain = dict[str, Any]
 
 
 class Values:

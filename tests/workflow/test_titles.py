@@ -4,7 +4,8 @@ import pytest
 import yaml
 
 from launchwise.experiment.study import Study
-from launchwise.workflow.studies import spec_digest, untitled_study
+from launchwise.workflow.plan import spec_digest
+from launchwise.workflow.studies import untitled_study
 from tests.support.samples import ROOT
 
 CASES = yaml.safe_load((ROOT / "tests/workflow/data/titles.yaml").read_text())
