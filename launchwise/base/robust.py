@@ -17,12 +17,10 @@ import numpy as np
 MIN_SAMPLE_SIZE = 4  # Minimum sample size for quartiles
 
 
-def quartile_fences(
-    values: Sequence[float] | np.ndarray, factor: float = 1.5
-) -> tuple[float, float]:
-    """Lower and upper bound: ``factor`` interquartile ranges beyond the quartiles. ``values``: real
+def quartile_fences(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
+    """Lower and upper bound: 1.5 interquartile ranges beyond the quartiles. ``values``: real
     numbers, shape (n,), n > 0; quartiles by linear interpolation."""
-    low, high = fences_of_rows(np.asarray(values)[None, :], factor)
+    low, high = fences_of_rows(np.asarray(values)[None, :])
     return float(low[0]), float(high[0])
 
 

@@ -96,7 +96,7 @@ def _innermost(node: Node) -> Node:
 
 
 def other_code(
-    text: str, asked: Iterable[str] = (), refused: re.Pattern[str] | None = None
+    text: str, asked: Iterable[str], refused: re.Pattern[str]
 ) -> list[tuple[int, int, str]]:
     """Parts of a source that no launch needs: start, end and the name that they define.
 
@@ -110,7 +110,7 @@ def other_code(
     """
     root = parse(text)
     every = [_Part(item) for item in items(root, members=True)] if is_clear(root) else []
-    unasked = _unasked(every, set(asked), refused) if asked and refused else set()
+    unasked = _unasked(every, set(asked), refused) if asked else set()
     host = [part for part in every if not (part.of_device or part.is_class)]
     calling = {part for part in host if CALLS.search(part.text)}
     calling |= {part for part in host if part.is_function and part.name == "main"}

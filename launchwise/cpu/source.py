@@ -143,7 +143,7 @@ class Source:
                 total += end - start
         return "".join(pieces), starts, places
 
-    def needed(self, kernels: Iterable[str] = ()) -> Source:
+    def needed(self, kernels: Iterable[str]) -> Source:
         """The same source with blanks for what no launch needs; its lines stay where they are.
 
         ``kernels``: names of the kernels to launch; without any, all of them.

@@ -118,18 +118,19 @@ def derived_sweep(spec: Spec) -> Sweep:
         if name not in sizes
     }
     if len(sizes) <= MOST_CROSSED:
-        return Sweep(problems=_fitting(spec, [_block(spec, {**sizes, **rest})]))
+        return Sweep(problems=_fitting(spec, [{**sizes, **rest}]))
     longest = max(map(len, sizes.values()))
     together = [
         {name: [values[place * len(values) // longest]] for name, values in sizes.items()}
         for place in range(longest)
     ]
-    return Sweep(problems=_fitting(spec, [_block(spec, {**each, **rest}) for each in together]))
+    return Sweep(problems=_fitting(spec, [{**each, **rest} for each in together]))
 
 
 def _fitting(spec: Spec, blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The same blocks where the baseline may run all their problems; else others near them. Raises
     ValueError when no problem fits."""
+    blocks = [{name: each[name] for name in spec.problem} for each in blocks]
     wanted = problems_in(blocks)
     # Where the baseline may run none, any problems.
     near = nearest_problems(spec, wanted, [baseline(spec)]) or nearest_problems(spec, wanted)
@@ -169,10 +170,6 @@ def crossed(keys: Collection[Sequence[Value]]) -> list[Crossed]:
             for rest, values in groups.items()
         ]
     return sorted(entries, key=order)
-
-
-def _block(spec: Spec, values: Mapping[str, list[Value]]) -> dict[str, Any]:
-    return {name: values[name] for name in spec.problem}
 
 
 def _ends(spec: Spec) -> tuple[dict[str, int], dict[str, int]]:

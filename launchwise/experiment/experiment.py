@@ -80,7 +80,8 @@ class Experiment:
         lacking = [name for name in self.studies if self._lacks_rows(name)]
         is_some = len(lacking) < len(self.studies)
         # They are left out; where no other is, one that could be measured says what it lacks.
-        self.without_rows = [each for each in lacking if is_some or not self._has_kernel(each)]
+        named = {each: self.spec_of(self.studies[each].workload) for each in lacking}
+        self.without_rows = [each for each in lacking if is_some or not named[each].has_kernel]
         for name in self.without_rows:
             del self.studies[name]
         self.sweeps = self._read_sweeps()
@@ -149,9 +150,6 @@ class Experiment:
             found[name] = Study(workload=workload, **dict(own))
             self.spec_of(workload)
         return found
-
-    def _has_kernel(self, study: str) -> bool:
-        return self.spec_of(self.studies[study].workload).has_kernel
 
     def _lacks_rows(self, name: str) -> bool:
         """Whether no GPU of the settings has rows for a study; one that settings or its own file

@@ -92,10 +92,10 @@ FEWEST = 5  # Fewest problems of an interval: of fewer, the resampled means say 
 LEAST_FRACTION = 1e-6  # Logarithm of the speed of a recommendation without a time
 
 
-def interval_of_mean(values: np.ndarray, seed: int = 0) -> tuple[float, float]:
+def interval_of_mean(values: np.ndarray) -> tuple[float, float]:
     """95 % interval of the geometric mean of positive values, one per problem."""
     count = len(values)
-    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLES)
+    drawn = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), RESAMPLES)
     found = Means._interval(drawn @ np.log(values) / count)
     assert found is not None
     return found

@@ -184,8 +184,11 @@ def fractions(study: StudyData) -> pd.DataFrame:
     return found[told]
 
 
+MOST_FIXED = 4  # Most configurations of a set
+
+
 @remembered
-def fixed_sets(study: StudyData, most: int = 4) -> pd.DataFrame:
+def fixed_sets(study: StudyData) -> pd.DataFrame:
     """A few fixed configurations of every GPU, the fastest of which each problem takes: each one
     gains most in the mean beside those before, the first over the most problems. A GPU with a
     single configuration, which was compared with none, has no row.
@@ -202,7 +205,7 @@ def fixed_sets(study: StudyData, most: int = 4) -> pd.DataFrame:
         logs = np.full((numbers.max(initial=-1) + 1, problems.max(initial=-1) + 1), lacking)
         logs[numbers, problems] = np.log(own["fraction"])
         held = np.full(logs.shape[1], lacking)
-        for count in range(1, most + 1 if len(logs) > 1 else 1):
+        for count in range(1, MOST_FIXED + 1 if len(logs) > 1 else 1):
             added = int(np.maximum(logs, held).mean(axis=1).argmax())
             if (logs[added] <= held).all():
                 break
