@@ -3,8 +3,8 @@
 A Gaussian process over the candidates of one problem (:mod:`launchwise.search.process`). Its mean
 is the mean loss (log time / best) on the other GPUs, those most that are most like the new one
 (:mod:`launchwise.search.candidates`). After each measurement the candidate of the largest expected
-improvement is next. Without other GPUs the first candidates lie far apart, and of
-those that follow every third is a neighbour of one of the fastest.
+improvement is next, but where a faster one is long in coming: then every third is a neighbour of
+the fastest. Without other GPUs the first candidates lie far apart.
 
 A search may end by the chance that something clearly faster was left. A process that has learnt
 little is too sure of itself, so what it says is held against cards that were kept apart:
@@ -79,9 +79,9 @@ LARGEST_ALONE = 1.0
 FIRST_ALONE = 8  # Candidates far apart that are measured first where no other GPU is known
 FIRST_AMONG = 500  # Candidates that these are chosen among
 
-NEAR_EVERY, NEAR_FROM, NEAR_WHICH = 3, 10, 3
-"""Without other GPUs: interval in measurements at which a neighbour is next, the first one, and the
-number of fastest candidates whose neighbours count."""
+NEAR_EVERY = 3
+"""Of measurements in a row that find nothing faster, each so-many-th is followed by a neighbour of
+the fastest. What is fast here alone lies off what other GPUs and the process expect."""
 
 CHOSEN_AT = frozenset(
     [4, 6, 8, 10, 13, 16, 20, 25, 30, 40, 50, 60, 80, *range(100, 201, 25), *range(250, 601, 50)]
@@ -175,7 +175,7 @@ class TransferSearch:
             return first[:count]
         among = self._open.copy()
         among[first] = False
-        if self._alone and len(self._tried) % NEAR_EVERY == 0 and len(self._tried) >= NEAR_FROM:
+        if self._since and self._since % NEAR_EVERY == 0:
             near = among & self._near_the_fastest()
             among = near if near.any() else among
         worth = np.where(among, self._improvements(), -np.inf)
@@ -183,13 +183,13 @@ class TransferSearch:
         return [*first, *(int(each) for each in best if among[each])]
 
     def _near_the_fastest(self) -> np.ndarray:
-        """Whether a candidate differs from one of the fastest in one tunable: (candidates,)."""
+        """Whether a candidate differs from the fastest in one tunable: (candidates,); none before
+        the first success."""
         points = self._process.points
-        near = np.zeros(len(points), dtype=bool)
-        for place in np.argsort(self._logs, kind="stable")[:NEAR_WHICH]:
-            differ = points != points[self._learnt[place]]
-            near |= differ.sum(axis=1) <= 1
-        return near
+        if not np.isfinite(self._logs).any():
+            return np.zeros(len(points), dtype=bool)
+        fastest = points[self._learnt[int(np.argmin(self._logs))]]
+        return np.asarray((points != fastest).sum(axis=1) <= 1)
 
     def chance_left(self, within: float) -> float:
         """Chance that an open candidate is faster than the best by more than ``within``. 1 before
