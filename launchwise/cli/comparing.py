@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
@@ -12,6 +13,7 @@ import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.literals import csv_table
+from launchwise.base.names import named_values
 from launchwise.base.places import shipped
 from launchwise.comparing.rows import CONDITIONS, Difference, Rule
 from launchwise.comparing.sides import opened
@@ -51,14 +53,9 @@ def compared_as_named(
 
 
 def _gpus(words: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for word in words:
-        old, sign, new = word.partition("=")
-        if not (old and sign and new):
-            raise UserError(COMMAND, "--gpu", f"{word!r} is not OLD=NEW")
-        if old in found or new in found.values():
-            raise UserError(COMMAND, "--gpu", f"{word!r} names a GPU twice")
-        found[old] = new
+    found = named_values(words, COMMAND, "--gpu")
+    if twice := [new for new, count in Counter(found.values()).items() if count > 1]:
+        raise UserError(COMMAND, "--gpu", f"{twice[0]} is given twice")
     return found
 
 

@@ -21,24 +21,14 @@ from launchwise.cpu.toolchain import (
 )
 from launchwise.workloads.builds import Build, macros_of, split_kernel
 from launchwise.workloads.sources import (
+    INCLUDE,
     include_folders,
     included_files,
     system_headers,
     unit_headers,
 )
 
-HEADERS_OF_TYPES = {
-    r"\b(?:__half2?|half2?)\b": "<cuda_fp16.h>",
-    r"\b(?:__)?nv_bfloat16": "<cuda_bf16.h>",
-    r"\bcu(?:Float|Double)?Complex\b": "<cuComplex.h>",
-}
-"""Pattern of a type of CUDA that macros and template arguments may name, to its header."""
-
-_INCLUDE = re.compile(
-    r'^[ \t]*#[ \t]*include[ \t]*(?:"(?P<own>[^"\n]+)"|<(?P<system>[^>\n]+)>)'
-    r'|__has_include\w*\s*\(\s*["<](?P<asked>[^">\n]+)[">]',
-    re.MULTILINE,
-)
+_ASKED = re.compile(r'__has_include\w*\s*\(\s*["<]([^">\n]+)[">]')
 
 
 class Compiler:
@@ -99,7 +89,7 @@ class Compiler:
         # Those of the CPU device belong to no namespace, whatever includes them.
         own = [name for name in every if (toolchain.INCLUDE / name.strip("<>")).is_file()]
         headers = [
-            *dict.fromkeys([*untouched, *own, *_headers_of_types(build)]),
+            *dict.fromkeys([*untouched, *own, *build.headers_of_types]),
             *unit_headers(self._folder, [build.source], self._headers),
         ]
         macros, path = macros_of(build), self._folder / build.source
@@ -115,14 +105,13 @@ class Compiler:
     def _libraries(self, build: Build) -> dict[str, tuple[str, int]]:
         """Headers of CUDA's that are empty here: where each is included first, file and line."""
         found: dict[str, tuple[str, int]] = {}
-        asked = set()
+        asked = set[str]()
         for path in included_files(self._folder, [build.source, *self._headers]):
             text = path.read_text(encoding="utf-8", errors="surrogateescape")
-            for include in _INCLUDE.finditer(text):
-                name = include["own"] or include["system"] or include["asked"]
-                if include["asked"]:
-                    asked.add(name)
-                elif _of_a_library(name):
+            asked |= {*_ASKED.findall(text)}
+            for include in INCLUDE.finditer(text):
+                name = include[1] or include[2]
+                if _of_a_library(name):
                     line = text.count("\n", 0, include.start()) + 1
                     found.setdefault(name, (str(path), line))
         return {name: place for name, place in found.items() if name not in asked}
@@ -188,11 +177,6 @@ class Compiler:
         for place in (*include_folders(self._folder), self._folder, toolchain.private_folder("")):
             text = text.replace(f"{place}/", "")
         return text
-
-
-def _headers_of_types(build: Build) -> list[str]:
-    said = " ".join([*build.kernels, *dict(build.defines).values()])
-    return [header for pattern, header in HEADERS_OF_TYPES.items() if re.search(pattern, said)]
 
 
 def _of_a_library(header: str) -> bool:

@@ -26,6 +26,7 @@ from launchwise.measuring.bundle import mark_of
 from launchwise.workloads.builds import Build, macros_of, split_kernel
 from launchwise.workloads.sources import (
     COMMON,
+    INCLUDE,
     foreign_headers,
     include_folders,
     included_files,
@@ -43,9 +44,6 @@ _UNROLL_MACROS = [
 _PRAGMA = re.compile(r"^([ \t]*)#[ \t]*pragma[ \t]+unroll\b[ \t]*(.*?)[ \t]*(?=\r?$)", re.MULTILINE)
 _OPERATOR = re.compile(r'\b_Pragma[ \t]*\([ \t]*"[ \t]*unroll\b[ \t]*([^"\\]*)"[ \t]*\)')
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\r\n]*", re.MULTILINE)
-_INCLUDE = re.compile(
-    r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)[^\r\n]*', re.MULTILINE
-)
 _SETS = re.compile(r"^([ \t]*#[ \t]*)(define|undef)([ \t]+)(\w+)", re.MULTILINE)
 _EXTERN_C = re.compile(r'\bextern\s*"C"\s*[^;{}()]*?\b(\w+)\s*\(')
 _FILE_SCOPE = re.compile(
@@ -54,8 +52,6 @@ _FILE_SCOPE = re.compile(
     re.MULTILINE,
 )
 _COMMENT = re.compile(r"/\*.*?\*/|//.*")
-HEADERS_OF_TYPES = {"__half": "<cuda_fp16.h>", "__nv_bfloat16": "<cuda_bf16.h>"}
-"""Type of CUDA that macros and template arguments may name, to its header."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +100,7 @@ class Units:
         builds = list(group)
         sources = list(dict.fromkeys(build.source for build in builds))
         untouched = list(dict.fromkeys(build.source for build in builds if build.kernels))
-        said = " ".join(
-            part for build in builds for part in (*build.kernels, *dict(build.defines).values())
-        )
-        types = [header for name, header in HEADERS_OF_TYPES.items() if name in said]
+        types = [header for build in builds for header in build.headers_of_types]
         hoisted = system_headers(self._folder, untouched, quoted=True)
         lines = [line for header in dict.fromkeys([*types, *hoisted]) for line in _hoisted(header)]
         lines += [
@@ -258,7 +251,7 @@ def rewritten(
         said = f"#ifndef {_has(f'<{name}>')}\n#line {number}\n#error {name}: No such file\n"
         return f"{said}#endif\n#line {number}\n"
 
-    text = _INCLUDE.sub(included, content)
+    text = INCLUDE.sub(included, content)
     text = _SETS.sub(sets, text)
     text = _PRAGMA.sub(lambda match: match[1] + _unroll(match[2], match[0]), text)
     text = _OPERATOR.sub(lambda match: _unroll(match[1], match[0]), text)

@@ -49,6 +49,13 @@ DIGEST_SOURCE = "common/digest.cu"
 
 REALS = {"float32": "float", "float64": "double"}
 
+HEADERS_OF_TYPES = {
+    r"\b(?:__half2?|half2?)\b": "<cuda_fp16.h>",
+    r"\b(?:__)?nv_bfloat16": "<cuda_bf16.h>",
+    r"\bcu(?:Float|Double)?Complex\b": "<cuComplex.h>",
+}
+"""Pattern of a type of CUDA to its header."""
+
 
 @dataclass(frozen=True)
 class Build:
@@ -122,6 +129,12 @@ class Build:
     def constant(self, name: str) -> str:
         """Symbol of the ``__constant__`` array ``name``, which has C++ linkage in its namespace."""
         return f"_ZN{_mangled(self.namespace)}{_mangled(name)}E"
+
+    @property
+    def headers_of_types(self) -> list[str]:
+        """Headers of the types of CUDA that its macros and template arguments name."""
+        said = " ".join([*self.kernels, *dict(self.defines).values()])
+        return [header for pattern, header in HEADERS_OF_TYPES.items() if re.search(pattern, said)]
 
     @property
     def namespace(self) -> str:

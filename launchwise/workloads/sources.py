@@ -34,7 +34,10 @@ TRITON = ".py"  # Suffix of sources that are no CUDA: functions of Triton, compi
 MOST_BYTES = 4 << 20  # Longest source file, bytes
 READING_S = 6  # Most CPU time for reading the sources of a workload
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
+INCLUDE = re.compile(
+    r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)[^\r\n]*', re.MULTILINE
+)
+"""A line that includes a header: its name in quotation marks, or in angle brackets."""
 
 
 def source_text(path: Path, most: int = MOST_BYTES) -> str:
@@ -84,7 +87,7 @@ def included_files(folder: Path, names: Iterable[str]) -> list[Path]:
         path = included(folder, name, beside)
         if path is not None and path not in found:
             found[path] = None
-            for quoted, system in _INCLUDE.findall(source_text(path)):
+            for quoted, system in INCLUDE.findall(source_text(path)):
                 if quoted:
                     visit(quoted, path.parent)
                 elif _is_own(folder, system):
@@ -153,7 +156,7 @@ def foreign_headers(folder: Path, text: str, beside: Path, quoted: bool) -> list
     """Names of the headers that a file in the folder ``beside`` includes from elsewhere."""
     return [
         system or own
-        for own, system in _INCLUDE.findall(text)
+        for own, system in INCLUDE.findall(text)
         if (system and not _is_own(folder, system))
         or (own and quoted and included(folder, own, beside) is None)
     ]
