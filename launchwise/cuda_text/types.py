@@ -48,6 +48,15 @@ NUMBERS: Mapping[str, str] = {
 }
 """Type of C++, words in the order ``unsigned long long``, to that of ``spec.yaml``."""
 
+CPP_TYPES: Mapping[str, str] = {
+    **{"float16": "__half", "float32": "float", "float64": "double", "bfloat16": "__nv_bfloat16"},
+    **{"int8": "signed char", "uint8": "unsigned char", "int16": "short"},
+    **{"uint16": "unsigned short", "int32": "int", "uint32": "unsigned int"},
+    **{"int64": "long long", "uint64": "unsigned long long", "bool": "bool"},
+    **{"complex64": "float2", "complex128": "double2"},
+}
+"""Type of ``spec.yaml`` (NumPy's name) to that of C++."""
+
 _COMPLEX = {"cuFloatComplex": "float32", "cuComplex": "float32", "cuDoubleComplex": "float64"}
 
 BYTES: Mapping[str, int] = {

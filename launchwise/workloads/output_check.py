@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from launchwise.base.arrays import is_inexact
+from launchwise.cuda_text.types import CPP_TYPES
 from launchwise.workloads.builds import COMPARE_HALF_SOURCE, COMPARE_SOURCE, Build
 from launchwise.workloads.comparison import Difference, Expected, largest
 from launchwise.workloads.device import (
@@ -25,7 +26,6 @@ from launchwise.workloads.device import (
     LaunchFailed,
     OutOfMemory,
 )
-from launchwise.workloads.templates import CPP_TYPES
 
 BYTE = 0xFF
 """Every byte of an output whose expected values hold no NaN: NaN in all floating-point types."""

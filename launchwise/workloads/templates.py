@@ -30,7 +30,7 @@ from launchwise.cuda_text.syntax import (
     without_comments,
     without_directives,
 )
-from launchwise.cuda_text.types import is_type, word_list
+from launchwise.cuda_text.types import CPP_TYPES, is_type, word_list
 from launchwise.workloads.parts import Variant
 from launchwise.workloads.sources import included_files, source_text
 from launchwise.workloads.spec_fields import SpecFields
@@ -141,15 +141,6 @@ def _unconditional(text: str, macros: Collection[str]) -> list[str]:
             lines[start : branches[-1]] = [""] * (branches[-1] - start)
     return lines
 
-
-CPP_TYPES: Mapping[str, str] = {
-    **{"float16": "__half", "float32": "float", "float64": "double", "bfloat16": "__nv_bfloat16"},
-    **{"int8": "signed char", "uint8": "unsigned char", "int16": "short"},
-    **{"uint16": "unsigned short", "int32": "int", "uint32": "unsigned int"},
-    **{"int64": "long long", "uint64": "unsigned long long", "bool": "bool"},
-    **{"complex64": "float2", "complex128": "double2"},
-}
-"""Type of ``spec.yaml`` (NumPy's name) to that of C++."""
 
 _TOKEN = re.compile(r"'(?:\\.|[^'\\])*'|[A-Za-z_]\w*|\d[\w.']*|::|\S")
 _CPP_WORDS = word_list(

@@ -14,13 +14,13 @@ from launchwise.base.names import SPEC_FILE
 from launchwise.cuda_text.declarations import Item, Parameter, items
 from launchwise.cuda_text.preprocessor import ExpandsTooFar, expanded
 from launchwise.cuda_text.syntax import declarators, has_word, parse, tokens_of, without_comments
-from launchwise.cuda_text.types import BYTES, elements, type_names
+from launchwise.cuda_text.types import BYTES, CPP_TYPES, elements, type_names
 from launchwise.workloads.arguments import NULL, Argument, Step, parameters_of
 from launchwise.workloads.builds import split_kernel
 from launchwise.workloads.parts import Variant
 from launchwise.workloads.sources import sources_text
 from launchwise.workloads.spec import Spec
-from launchwise.workloads.templates import CPP_TYPES, resolved_kernel, template_arguments
+from launchwise.workloads.templates import resolved_kernel, template_arguments
 
 MAX_CHOICES = 64  # Most combinations of types that are compared
 
