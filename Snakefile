@@ -3,7 +3,7 @@
 import gc
 
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
-from launchwise.importing.cards import DEVICE_NAMES_FILE
+from launchwise.importing.device_names import DEVICE_NAMES_FILE
 from launchwise.workflow.checks import readable, settings_file, start
 from launchwise.workflow.contests import BLIND_FILES, Contests, recorded_workloads
 from launchwise.workflow.plan import (

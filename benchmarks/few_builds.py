@@ -33,8 +33,8 @@ from harness.projects import (
 
 from launchwise.base.storage import write_json
 from launchwise.cli.loads import Loaded
-from launchwise.cli.studies import read_experiment
-from launchwise.comparing.rows import Rule, matched
+from launchwise.cli.words import read_experiment
+from launchwise.comparing.matching import Rule, matched
 from launchwise.comparing.sweep_comparison import VERDICTS, best_answers
 from launchwise.exporting.few import LOST, Weighed, chosen, measured_ms
 from launchwise.learning.merit import geometric_mean

@@ -25,7 +25,7 @@ from recomputing.pages import read_page
 from recomputing.sweeps import sweeps
 
 from launchwise.base.storage import read_json
-from launchwise.cli.studies import read_experiment
+from launchwise.cli.words import read_experiment
 from launchwise.experiment.experiment import Experiment
 
 CARDS = ROOT / "data" / "cards.csv"

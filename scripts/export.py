@@ -27,7 +27,7 @@ def main(
     """
     from launchwise.exporting.files import write_answers
     from launchwise.exporting.table import read_answer_table
-    from launchwise.importing.cards import cuda_names
+    from launchwise.importing.device_names import cuda_names
     from launchwise.learning.features import read_domain
     from launchwise.tables.files import read_table
     from launchwise.tables.measurements import peers_schema

@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from launchwise.cli.studies import read_experiment
+from launchwise.cli.words import read_experiment
 from launchwise.experiment.discovery import find_studies, find_workloads
 from launchwise.experiment.experiment import Experiment
 

@@ -16,7 +16,7 @@ from docs.generator.recorded_data import KERNELS, RECORDED, RESULTS, ROOT
 from launchwise.base.robust import EQUAL
 from launchwise.base.storage import read_json
 from launchwise.base.typed import read_yaml
-from launchwise.cli.studies import read_experiment
+from launchwise.cli.words import read_experiment
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.method import Confirmation
 from launchwise.exporting.building import apart as visits_apart

@@ -15,7 +15,7 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.literals import csv_table
 from launchwise.base.names import named_values
 from launchwise.base.places import shipped
-from launchwise.comparing.rows import CONDITIONS, Difference, Rule
+from launchwise.comparing.matching import CONDITIONS, Difference, Rule
 from launchwise.comparing.sides import opened
 from launchwise.comparing.sweep_comparison import (
     COMMAND,

@@ -12,7 +12,7 @@ import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import assigned
-from launchwise.cli.studies import (
+from launchwise.cli.words import (
     LOOKUP,
     find_profile,
     gpu_named,

@@ -16,9 +16,9 @@ from launchwise.base.errors import Interrupted, UserError
 from launchwise.base.work import usable_cores
 from launchwise.cli.recommending import COMMAND, known_gpus, loaded
 from launchwise.cli.stages import Advice, Stages
-from launchwise.cli.studies import gpu_named, problem_of, read_experiment
 from launchwise.cli.tuning import Question as Tuning
 from launchwise.cli.tuning import prepared
+from launchwise.cli.words import gpu_named, problem_of, read_experiment
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import insist_on_kernel
 from launchwise.exporting.entries import TIME

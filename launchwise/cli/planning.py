@@ -15,8 +15,8 @@ import yaml
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
-from launchwise.cli.candidates import Candidate, candidates_on, trained_on
-from launchwise.cli.studies import (
+from launchwise.cli.next_problems import Candidate, candidates_on, trained_on
+from launchwise.cli.words import (
     find_profile,
     gpu_named,
     read_experiment,

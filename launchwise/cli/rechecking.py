@@ -18,7 +18,7 @@ from launchwise.base.names import assigned
 from launchwise.base.storage import write_text
 from launchwise.cli.options import run_snakemake, snakemake_line
 from launchwise.cli.recommending import FINAL, known_gpus
-from launchwise.cli.studies import find_profile, gpu_named, read_experiment
+from launchwise.cli.words import find_profile, gpu_named, read_experiment
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import insist_on_kernel
 from launchwise.gpus.profile import GpuProfile

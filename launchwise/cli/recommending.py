@@ -16,7 +16,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
 from launchwise.base.storage import read_json, read_text, whole_file
 from launchwise.cli.options import run_snakemake, settings_files, snakemake_line
-from launchwise.cli.studies import (
+from launchwise.cli.words import (
     LOOKUP,
     find_profile,
     gpu_named,
@@ -226,7 +226,7 @@ def exported(
     if few is not None:
         from launchwise.cli.loads import few_builds
         from launchwise.exporting.files import write_answers
-        from launchwise.importing.cards import cuda_names
+        from launchwise.importing.device_names import cuda_names
 
         found, lines = few_builds(study, *few, experiment)
         folder = EXPORT / f"{study}.few"

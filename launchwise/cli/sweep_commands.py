@@ -127,7 +127,7 @@ def compare(
         csv_text,
         wanted_complaints,
     )
-    from launchwise.comparing.rows import Rule
+    from launchwise.comparing.matching import Rule
     from launchwise.comparing.sweep_comparison import complaints
 
     wanted = wanted_complaints(None if fail_on is None else [each.value for each in fail_on])

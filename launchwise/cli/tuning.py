@@ -22,7 +22,7 @@ from launchwise.base.storage import write_text
 from launchwise.base.typed import read_yaml
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.options import snakemake_line, workload_folder
-from launchwise.cli.studies import block_of
+from launchwise.cli.words import block_of
 from launchwise.experiment.discovery import SWEEP_FILE, derived_sweep, find_studies
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import load_experiment

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.errors import UserError, unknown
-from launchwise.comparing.rows import (
+from launchwise.comparing.matching import (
     OK,
     OUTCOMES,
     Difference,
@@ -43,8 +43,8 @@ NONE = -1  # Index of no row
 def best_answers(rows: pd.DataFrame, spec: Spec, rule: Rule) -> pd.DataFrame:
     """Best configurations of OLD and NEW for each problem, by rows with status ``ok``.
 
-    ``rows``: from :func:`launchwise.comparing.rows.matched`, with their index. Returns one row per
-    problem that is in both and has a best in OLD: its columns; ``old_best`` and ``new_best``,
+    ``rows``: from :func:`launchwise.comparing.matching.matched`, with their index. Returns one row
+    per problem that is in both and has a best in OLD: its columns; ``old_best`` and ``new_best``,
     positions in ``rows`` (:data:`NONE` where nothing is ``ok`` in NEW); ``ratio``, NEW's time of
     the old best / that of the new best, with ``ratio_low`` and ``ratio_high`` (NaN where the old
     best is not ``ok`` in NEW); ``verdict``.
@@ -135,7 +135,7 @@ class SweepComparison:
     spec: Spec
     gpu: str  # name of the GPU in OLD
     new_gpu: str  # name of the GPU in NEW
-    rows: pd.DataFrame  # from launchwise.comparing.rows.matched
+    rows: pd.DataFrame  # from launchwise.comparing.matching.matched
     answers: pd.DataFrame  # from launchwise.comparing.sweep_comparison.best_answers
     differences: list[Difference]  # how the rows were measured differently
 

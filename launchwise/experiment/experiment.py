@@ -12,7 +12,6 @@ from launchwise.base.names import SPEC_FILE, beside
 from launchwise.base.places import here_or_shipped
 from launchwise.base.storage import read_json
 from launchwise.base.typed import Model, merged, read_yaml, validated
-from launchwise.experiment.checking import check_blocks, drawn_blocks, spread
 from launchwise.experiment.discovery import (
     STUDIES,
     STUDY_FILE,
@@ -26,6 +25,7 @@ from launchwise.experiment.discovery import (
 from launchwise.experiment.method import ProblemBlock, Sweep
 from launchwise.experiment.settings import Beneath, Settings, Sources
 from launchwise.experiment.study import ModelEntry, Study, StudyFile
+from launchwise.experiment.study_checks import check_blocks, drawn_blocks, spread
 from launchwise.workloads.checks import corners
 from launchwise.workloads.space import Problem, problems
 from launchwise.workloads.spec import Spec, load_spec

@@ -12,7 +12,7 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE
 from launchwise.base.places import RECORDED_ELSEWHERE
 from launchwise.base.typed import read_yaml, validated
-from launchwise.experiment import checking
+from launchwise.experiment import study_checks
 from launchwise.experiment.discovery import SWEEP_FILE
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.method import ProblemBlock
@@ -86,7 +86,7 @@ def _check_studies(experiment: Experiment) -> None:
         if twice := [each for each in study.models if study.models.count(each) > 1]:
             experiment.fail(f"{key}.models", f"{twice[0]!r} is given twice")
         with experiment.blaming(f"{key}."):
-            checking.check_study(study, experiment.specs[study.workload])
+            study_checks.check_study(study, experiment.specs[study.workload])
 
 
 def _check_gpus_of(experiment: Experiment, key: str, name: str, study: Study) -> None:
@@ -132,7 +132,7 @@ def _check_sweeps(experiment: Experiment) -> None:
                 experiment.fail(key, "is empty, and no study draws problems (drawn)")
             _check_problems(experiment, workload, sweep.problems, key, not chosen)
             with experiment.blaming(f"sweeps.{workload}.anew"):
-                checking.check_rows(experiment.spec_of(workload), sweep.anew)
+                study_checks.check_rows(experiment.spec_of(workload), sweep.anew)
     for name, gpu in experiment.settings.gpus.items():
         key = f"gpus.{name}.problems"
         experiment.check_known(key, "workload", gpu.problems, experiment.folders)
@@ -152,7 +152,7 @@ def _check_problems(
     spec = experiment.spec_of(workload)
     experiment.check_blocks(workload, blocks, key)
     try:
-        checking.check_space(spec, problems(spec, blocks), every_variant)
+        study_checks.check_space(spec, problems(spec, blocks), every_variant)
     except ValueError as error:
         where = experiment.folders[workload] / SPEC_FILE
         raise UserError(where, "", f"{error} (required by {key})") from error
@@ -169,7 +169,7 @@ def _check_splits(experiment: Experiment) -> None:
             continue
         measured = [each for gpu in gpus for each in experiment.problems_of(gpu, study.workload)]
         with experiment.blaming(f"studies.{name}."):
-            checking.check_splits(study, measured)
+            study_checks.check_splits(study, measured)
 
 
 def unknown_study(name: str, experiment: Experiment) -> str:

@@ -17,8 +17,8 @@ from launchwise.base.errors import LONGEST_NAME, UserError, unknown
 from launchwise.base.literals import real
 from launchwise.base.names import GPU, assigned
 from launchwise.gpus.datasheets import Datasheet, read_cards
-from launchwise.importing.cards import card_of, gpu_name, read_device_names
 from launchwise.importing.csv_mapping import Mapped
+from launchwise.importing.device_names import card_of, gpu_name, read_device_names
 from launchwise.importing.files import MEMORY, MOST_BYTES, memory_limit
 from launchwise.importing.reading import read_sweeps
 from launchwise.importing.sweep import ForeignSweep

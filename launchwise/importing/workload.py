@@ -30,7 +30,7 @@ from launchwise.gpus.datasheets import (
     reference_efficiency,
 )
 from launchwise.gpus.profile import write_profile
-from launchwise.importing.cards import Timed, doubts
+from launchwise.importing.device_names import Timed, doubts
 from launchwise.importing.members import FORMAT_KEY, Batch, Member, Options, batch_of, table_of
 from launchwise.importing.specs import as_yaml, checked_conditions, spec_content, write_spec
 from launchwise.tables.files import write_table

@@ -20,9 +20,9 @@ from pydantic import Field
 from launchwise.base.errors import UserError
 from launchwise.base.storage import digest, read_json, write_json
 from launchwise.base.typed import Strict
-from launchwise.experiment.checking import measured_part, size_at
 from launchwise.experiment.load import Load
 from launchwise.experiment.study import Blind, Range, Study
+from launchwise.experiment.study_checks import measured_part, size_at
 from launchwise.learning import merit
 from launchwise.learning.answers import Answer
 from launchwise.learning.evaluation import HARMFUL_BELOW, quality, without_nan

@@ -124,7 +124,7 @@ def read_extension(
     """Rows of a recorded sweep (the table at ``path``) that an extension keeps.
 
     ``anew``: rows that are measured again: those with one of the given values in every given column
-        of one of these (:func:`launchwise.experiment.checking.check_rows` says what is allowed).
+        of one of these (:func:`launchwise.experiment.study_checks.check_rows` says what is legal).
     Raises UserError when the kernels or the host code of rows that shall stay have changed, as
     ``folder`` has them now: says how many rows of which variants.
     """

@@ -1,6 +1,6 @@
 """Search of a space on a new GPU, guided by rows of other GPUs.
 
-A Gaussian process over the candidates of one problem (:mod:`launchwise.search.process`). Its mean
+A Gaussian process over the candidates of one problem (:mod:`launchwise.search.posterior`). Its mean
 is the mean loss (log time / best) on the other GPUs, those most that are most like the new one
 (:mod:`launchwise.search.candidates`). After each measurement the candidate of the largest expected
 improvement is next, but where a faster one is long in coming: then every third is a neighbour of
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from launchwise.search.process import Process, lost_to
+from launchwise.search.posterior import Process, lost_to
 
 CONSTANT, BY_EXPECTED, BY_SINCE, BY_LEFT = -0.7051, 0.1903, -0.5508, 0.2869
 """Coefficients of the log odds (see :func:`terms`)."""

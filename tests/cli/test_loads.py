@@ -12,7 +12,7 @@ from samples import ROOT, SAXPY
 from launchwise.base.typed import read_yaml
 from launchwise.cli import loads, recommending
 from launchwise.cli.app import main
-from launchwise.cli.studies import read_experiment
+from launchwise.cli.words import read_experiment
 from launchwise.experiment import load
 from launchwise.exporting.few import build_of
 from launchwise.exporting.files import write_answers

@@ -12,7 +12,7 @@ from samples import ROOT, STENCIL
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
 from launchwise.cli.recommending import predicted_text, prediction
-from launchwise.cli.studies import find_profile
+from launchwise.cli.words import find_profile
 from launchwise.experiment.loading import load_experiment
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import read_profile

@@ -11,7 +11,7 @@ from edits import edited
 from samples import ROOT
 
 from launchwise.base.errors import UserError
-from launchwise.cli.studies import read_experiment
+from launchwise.cli.words import read_experiment
 from launchwise.importing.command import import_sweeps
 from launchwise.workloads.checks import corners
 from launchwise.workloads.spec import load_spec

@@ -14,7 +14,7 @@ from launchwise.base.storage import read_sealed_json, write_sealed_json
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
 from launchwise.cli.recommending import loaded
-from launchwise.cli.studies import read_experiment
+from launchwise.cli.words import read_experiment
 from launchwise.learning.answering import answers
 
 ASKED = ["recommend", STUDY, "--gpu", "card.sm16", "dtype=float32", "order=8"]

@@ -13,8 +13,8 @@ from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
 from launchwise.cli.check.checking import chosen_builds
 from launchwise.cli.check.small_problems import SmallProblems
-from launchwise.cli.studies import problem_of
 from launchwise.cli.tuning import Question, prepared
+from launchwise.cli.words import problem_of
 from launchwise.experiment.discovery import derived_study, derived_sweep, problems_in
 from launchwise.workloads.checks.corners import corner_problems
 from launchwise.workloads.declared.declared_workload import load_workload

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from compared import SPEC, made_up, with_times
 
-from launchwise.comparing.rows import Difference, Rule, differences, matched, remeasured
+from launchwise.comparing.matching import Difference, Rule, differences, matched, remeasured
 from launchwise.comparing.sweep_comparison import NONE, best_answers
 
 SWEEP = made_up()

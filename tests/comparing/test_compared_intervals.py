@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from launchwise.comparing.rows import LEAST_REPEATS, ratio_intervals
+from launchwise.comparing.matching import LEAST_REPEATS, ratio_intervals
 
 ROWS = 4000
 

@@ -9,7 +9,7 @@ from compared import SPEC, made_up, redrawn, steady, with_times
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from launchwise.comparing.rows import Rule, differences, matched
+from launchwise.comparing.matching import Rule, differences, matched
 from launchwise.comparing.sweep_comparison import best_answers
 
 SWEEP = made_up()

@@ -11,7 +11,7 @@ from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.comparing import sides
-from launchwise.comparing.rows import Rule
+from launchwise.comparing.matching import Rule
 from launchwise.comparing.sides import opened
 from launchwise.comparing.sweep_comparison import compared
 

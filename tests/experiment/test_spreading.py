@@ -2,8 +2,8 @@
 
 import math
 
-from launchwise.experiment.checking import spread
 from launchwise.experiment.study import Blind, StudyFile
+from launchwise.experiment.study_checks import spread
 from tests.support.spaces import made
 
 SPEC = made({"threads": [32, 64]}, {"plain": (["threads"], [])}, ["m % 3 > 0"])

@@ -6,9 +6,9 @@ import foreign
 import pytest
 
 from launchwise.gpus.datasheets import read_cards
-from launchwise.importing import cards
-from launchwise.importing.cards import MOST_UNEXPLAINED, Timed, doubts
+from launchwise.importing import device_names
 from launchwise.importing.command import import_sweeps, told
+from launchwise.importing.device_names import MOST_UNEXPLAINED, Timed, doubts
 from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import load_spec
 
@@ -111,9 +111,9 @@ def test_a_shortest_time_an_order_below_the_next_is_doubted():
 
 
 def test_every_spelling_of_a_device_has_its_card():
-    known, names = read_cards(), cards.read_device_names()
+    known, names = read_cards(), device_names.read_device_names()
     for device in ("NVIDIA H100 80GB HBM3", "NVIDIA_H100_80GB_HBM3", "h100-80gb-hbm3", "h100"):
-        assert cards.card_of(device, known, names) is known["h100"]
+        assert device_names.card_of(device, known, names) is known["h100"]
 
 
 def test_problems_of_their_own_are_not_compared():

@@ -5,7 +5,7 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from launchwise.report.answer import cost
+from launchwise.report.answer import worth
 from launchwise.report.blocks import Figure
 from launchwise.report.numbers import fractions
 from launchwise.report.site import assemble
@@ -15,7 +15,7 @@ from tests.support.shown import blocks_of, notes, tables
 
 def lines_of(made):
     """Time lost by each choice, %, on the only whole card."""
-    (figure,) = blocks_of(cost.cost(made), Figure, folded=True)
+    (figure,) = blocks_of(worth.cost(made), Figure, folded=True)
     assert figure.id == "tiny-choices"
     return {trace["name"]: trace["y"] for trace in figure.panels[0].data}
 
@@ -46,7 +46,7 @@ def test_the_table_says_from_which_size_a_choice_costs_much():
     for (times, worst, error), known in zip(cases, said, strict=True):
         made = with_usual(study(), times)
         made.sweeps["big"]["error"] = error
-        table, *_ = tables(cost.cost(made))
+        table, *_ = tables(worth.cost(made))
         assert table.caption == "Time that the usual choice loses over the fastest"
         ((kind, mean, most, begins),) = [row.cells for row in table.rows]
         assert (kind.text, mean.text) == ("float32, order=2", "28")
@@ -62,8 +62,8 @@ def test_the_kinds_of_which_most_is_lost_are_listed_and_counted(monkeypatch):
     more = rows[rows["n"] == 102].assign(order=4)
     more["time_ms"] = more["time_ms"].where(more["by"] != 8, 3.0)
     sweeps = {**made.sweeps, "big": pd.concat([rows, more], ignore_index=True)}
-    monkeypatch.setattr(cost, "MAX_KINDS", 1)
-    table, *_ = tables(cost.cost(dataclasses.replace(made, sweeps=sweeps, _known={})))
+    monkeypatch.setattr(worth, "MAX_KINDS", 1)
+    table, *_ = tables(worth.cost(dataclasses.replace(made, sweeps=sweeps, _known={})))
     assert [row.cells[0].text for row in table.rows] == ["float32, order=4"]
     assert table.caption.endswith("; of 2 kinds of problems the 1 where it loses most")
 

@@ -11,8 +11,8 @@ from samples import ROOT
 from launchwise.base.errors import UserError
 from launchwise.base.literals import real, whole
 from launchwise.base.storage import read_json
-from launchwise.cli.studies import block_of
 from launchwise.cli.tuning import percent
+from launchwise.cli.words import block_of
 from launchwise.experiment.published import is_number
 from launchwise.gpus.profile import read_profile
 from launchwise.importing.command import import_sweeps

@@ -20,7 +20,7 @@ from drawn_questions import KINDS, STRANGER, drawn
 
 from launchwise.exporting.building import answer_table
 from launchwise.exporting.table import AnswerTable
-from launchwise.importing.cards import cuda_names
+from launchwise.importing.device_names import cuda_names
 from launchwise.learning.answers import MEASURED
 from launchwise.learning.features import Domain
 from launchwise.learning.final import read_final

@@ -16,7 +16,7 @@ from forks import forked, run_snakemake
 
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import GpuProfile, write_profile
-from launchwise.importing.cards import DEVICE_NAMES_FILE
+from launchwise.importing.device_names import DEVICE_NAMES_FILE
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads import space

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launchwise.experiment.checking import check_space
+from launchwise.experiment.study_checks import check_space
 from launchwise.workloads import space
 from tests.support.samples import profile
 from tests.support.spaces import made

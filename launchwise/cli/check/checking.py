@@ -23,9 +23,9 @@ from launchwise.cli.check import LEFT_OUT, OK, OPEN, REFUSED, SOME_REFUSED, Step
 from launchwise.cli.check.cpu_runs import few, run_on_cpu
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.check.small_problems import SEED, SmallProblems
-from launchwise.cli.studies import problems_of
+from launchwise.cli.words import problems_of
 from launchwise.cpu.toolchain import private_folder
-from launchwise.experiment import checking
+from launchwise.experiment import study_checks
 from launchwise.experiment.discovery import SWEEP_FILE, derived_study, find_studies
 from launchwise.experiment.loading import TOO_FEW
 from launchwise.experiment.method import Sweep
@@ -306,7 +306,7 @@ def _of_files(
         raise UserError(folder / SPEC_FILE, *never)
     if listed is not None:
         try:
-            checking.check_space(spec, listed)
+            study_checks.check_space(spec, listed)
         except ValueError as error:
             raise UserError(folder / SWEEP_FILE, "problems", str(error)) from error
         whole = f"the baseline may run each of {len(listed)} problems"
@@ -324,9 +324,9 @@ def listed_problems(folder: Path, spec: Spec) -> list[Problem] | None:
         return None
     sweep = validated(Sweep, read_yaml(path), path)
     with raising(lambda key, message: UserError(path, f"problems{key}", message)):
-        checking.check_blocks(spec, sweep.problems, sweep.strategy.kind)
+        study_checks.check_blocks(spec, sweep.problems, sweep.strategy.kind)
     with raising(lambda key, message: UserError(path, f"anew{key}", message)):
-        checking.check_rows(spec, sweep.anew)
+        study_checks.check_rows(spec, sweep.anew)
     return problems(spec, sweep.problems)
 
 

@@ -21,7 +21,6 @@ from launchwise.gpus.datasheets import Datasheet, Price
 from launchwise.gpus.profile import GpuProfile
 from launchwise.report import numbers, theme, wording
 from launchwise.report.answer import (
-    cost,
     in_pairs,
     landscape,
     model_tables,
@@ -29,6 +28,7 @@ from launchwise.report.answer import (
     rates,
     rule,
     tunables,
+    worth,
 )
 from launchwise.report.answer.predicted_times import Spread, spread
 from launchwise.report.blocks import MISSING, Fold, Notice, Page, Section, Text
@@ -226,8 +226,8 @@ def _cited(study: StudyData) -> Iterator[str]:
 Made = Callable[[StudyData], Section | None]
 
 PARTS: Mapping[str, Sequence[Made]] = {
-    "cost": (cost.cost, tunables.tunables, in_pairs.gains_in_pairs),
-    "load": (cost.section,),
+    "cost": (worth.cost, tunables.tunables, in_pairs.gains_in_pairs),
+    "load": (worth.section,),
     "gpus": (rates.compared, rates.occupancy, model_tables.transferred),
     "sure": (
         *(rule.sure, model_tables.tables_of, model_tables.learning_curves),

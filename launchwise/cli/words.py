@@ -26,7 +26,7 @@ from launchwise.gpus.datasheets import (
     reference_efficiency,
 )
 from launchwise.gpus.profile import GpuProfile, read_profile
-from launchwise.importing.cards import cuda_names, parts_of_name, simplified
+from launchwise.importing.device_names import cuda_names, parts_of_name, simplified
 from launchwise.workloads.checks.fitting_sizes import nearest_value
 from launchwise.workloads.spec import Spec
 

@@ -191,7 +191,7 @@ class Difference:
 def differences(rows: pd.DataFrame) -> list[Difference]:
     """Measuring conditions of the common rows that differ between the sides.
 
-    ``rows``: from :func:`launchwise.comparing.rows.matched`.
+    ``rows``: from :func:`launchwise.comparing.matching.matched`.
     """
     both = rows[rows["old_status"].notna() & rows["new_status"].notna()]
     found = [_label(both, name) for name in LABELS]
