@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from typer.main import get_command
 
@@ -44,15 +44,22 @@ def _usage(command: Any) -> list[str]:
 
 def _shown(parameter: Any) -> str:
     """``--top N``, ``--json``, ``STUDY``."""
-    value = str(parameter.metavar or parameter.name.upper())
+    value = str(parameter.metavar or parameter.name.strip("_").upper())
     if parameter.param_type_name == "argument":
         return value
     return str(parameter.opts[0]) if parameter.is_flag else f"{parameter.opts[0]} {value}"
 
 
+def _described(parameter: Any) -> str:
+    kind = parameter.type_descriptor.annotation
+    words = get_args(kind) if get_origin(kind) is Literal else ()
+    listed = ", ".join(f"`{word}`" for word in words)
+    return escaped(f"{parameter.help or ''}{f' One of {listed}.' if listed else ''}")
+
+
 def _parameters(command: Any) -> list[str]:
     rows = [
-        (f"`{_shown(one)}`", _default(one), escaped(str(one.help or "")))
+        (f"`{_shown(one)}`", _default(one), _described(one))
         for one in command.params
         if not getattr(one, "hidden", False)
     ]
