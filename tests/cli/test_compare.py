@@ -12,6 +12,7 @@ from command_line import launchwise, line_of
 from compared import SPEC, made_up, steady, with_times, write_sweep
 from samples import ROOT, SAXPY, STENCIL, measurements
 
+from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
@@ -112,25 +113,9 @@ def test_nothing_worse_exits_with_0(old, tmp_path, capsys):
     assert "4 faster" in text
 
 
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
-        ([], 1),
-        (["--fail-on", "slower"], 1),
-        (["--fail-on", "broken"], 1),
-        (["--fail-on", "gone"], 1),
-        (["--fail-on", "stopped"], 0),
-        (["--fail-on", "none"], 0),
-        (["--fail-on", "slower", "--threshold", "30"], 0),
-        (["--fail-on", "slower", "--allow", "0.5"], 0),
-        (["--fail-on", "slower", "--allow", "0.2"], 1),
-        # Nothing allows a wrong result but its name.
-        (["--threshold", "30", "--allow", "100"], 1),
-        (["--only", "saxpy"], 1),
-    ],
-)
+@pytest.mark.parametrize(("options", "code"), read_yaml(ROOT / "tests/cli/data/exit_codes.yaml"))
 def test_options_say_what_the_exit_code_is_for(options, code, old, planted, capsys):
-    assert main(["compare", old, planted, *OWN, *options]) == code
+    assert main(["compare", old, planted, *OWN, *options.split()]) == code
     assert ("worse: " in capsys.readouterr().out) == bool(code)
 
 

@@ -140,19 +140,7 @@ def test_trees_are_fitted_to_the_sweeps_of_the_study(capsys):
 
 
 @pytest.mark.usefixtures("at_root")
-@pytest.mark.parametrize(
-    ("words", "gpu"),
-    [
-        ("NVIDIA A100-PCIE-40GB", "a100_pcie_40gb"),
-        ("A100-PCIE", "a100_pcie_40gb"),
-        ("A100", "a100"),
-        ("GeForce RTX 4090", "rtx4090"),
-        ("titan v", "titan_v"),
-        # The whole card, not its slices; and the GPU of the settings that has the card's rows.
-        ("NVIDIA H200", "h200"),
-        ("rtx 2080 ti", "rtx2080ti"),
-    ],
-)
+@pytest.mark.parametrize(("words", "gpu"), read_yaml(ROOT / "tests/cli/data/device_names.yaml"))
 def test_gpus_have_the_names_of_their_devices(words, gpu, own, capsys):
     assert main(["predict", ASKED[0], words, *ASKED[2:], *own, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["gpu"] == gpu

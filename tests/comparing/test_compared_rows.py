@@ -8,11 +8,13 @@ import pytest
 from compared import SPEC, made_up, redrawn, steady, with_times
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from samples import ROOT
 
+from launchwise.base.typed import read_yaml
 from launchwise.comparing.matching import Rule, differences, matched
 from launchwise.comparing.sweep_comparison import best_answers
 
-SWEEP = made_up()
+SWEEP, STATUSES = made_up(), ROOT / "tests/comparing/data/statuses.yaml"
 
 
 def outcomes(old, new, rule=None):
@@ -95,23 +97,7 @@ def restated(sweep, place, status):
     return found
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "outcome"),
-    [
-        ("ok", "wrong", "broken"),
-        ("ok", "timeout", "broken"),
-        ("ok", "unverified", "broken"),
-        ("unverified", "failed", "broken"),
-        ("failed", "ok", "mended"),
-        ("failed", "unverified", "mended"),
-        ("unverified", "ok", "mended"),
-        ("failed", "wrong", "changed"),
-        ("slow", "ok", "changed"),
-        # No longer than any launch before.
-        ("ok", "slow", "changed"),
-        ("failed", "failed", "same"),
-    ],
-)
+@pytest.mark.parametrize(("before", "after", "outcome"), read_yaml(STATUSES))
 def test_a_change_of_status_is_said(before, after, outcome):
     found = outcomes(restated(SWEEP, 4, before), restated(SWEEP, 4, after))
     assert found.loc[key(4)] == outcome

@@ -3,7 +3,10 @@
 import json
 
 import pytest
+from samples import ROOT
 from triton_examples import KERNEL, SPEC, scaled_answers
+
+from launchwise.base.typed import read_yaml
 
 ARGUMENT = "  n: {type: int32, value: n}\n"
 TUNED = "@triton.autotune([], key=[{}])\n@triton.jit"
@@ -16,17 +19,7 @@ def content_of(folder, spec=SPEC, kernel=KERNEL):
 
 
 @pytest.mark.parametrize(
-    ("names", "key", "wanted"),
-    [
-        ("stride_y n_cols", "", "n_cols"),
-        ("stride_y n_cols n", "", "n"),
-        ("stride_y N n_cols", "", "N"),
-        ("stride_y n n_cols", "'rows', 'n_cols'", "n_cols"),
-        ("stride_y n_cols", "'stride_y'", "n_cols"),
-        ("ldx n_cols", "", "n_cols"),
-        ("xStride y_pitch width", "", "width"),
-        ("stride_x stride_y", "", "y.shape[1]"),
-    ],
+    ("names", "key", "wanted"), read_yaml(ROOT / "tests/exporting/data/strides.yaml")
 )
 def test_a_stride_is_taken_for_no_size(tmp_path, names, key, wanted):
     own = names.split()

@@ -2,7 +2,9 @@
 
 import pytest
 from companions import SIZES, SPEC, WIDTHS, domain, measured
+from samples import ROOT
 
+from launchwise.base.typed import read_yaml
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.features import following_tunables
 from launchwise.learning.recommenders._trees import TreeRecommender
@@ -11,19 +13,7 @@ from launchwise.learning.splits import Case
 HEURISTICS = [name for name in BASELINES if name not in ("untuned", "usual")]
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("parts == m", {"parts": "m"}),
-        ("ceil_div(m, 2) == parts", {"parts": "ceil_div(m, 2)"}),
-        ("parts == 4", {"parts": "4"}),
-        ("parts == width", {}),
-        ("parts <= m", {}),
-        ("parts == m or width == 1", {}),
-        ("1 < parts == m", {}),
-        ("m == 4", {}),
-    ],
-)
+@pytest.mark.parametrize(("text", "found"), read_yaml(ROOT / "tests/learning/data/following.yaml"))
 def test_only_an_equation_with_the_problem_decides_a_tunable(text, found):
     assert following_tunables(SPEC, [text]) == found
 

@@ -5,37 +5,20 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from samples import ROOT
 
+from launchwise.base.typed import read_yaml
 from launchwise.learning.contests import Gain, verdict, verdicts
 from launchwise.tables.measurements import recheck_schema
 from launchwise.workloads.space import baseline, configurations
 
 PROBLEM = {"n": 256, "dtype": "float32", "order": 2}
-NONE = Gain()
+VERDICTS = ROOT / "tests/learning/data/verdicts.yaml"
 
 
-@pytest.mark.parametrize(
-    ("now", "before", "paired", "said"),
-    [
-        (Gain(1.30, 1.29, 1.31), Gain(1.31, 1.30, 1.32), True, "holds"),
-        (Gain(1.50, 1.49, 1.51), Gain(1.31, 1.30, 1.32), True, "better"),
-        (Gain(1.20, 1.19, 1.21), Gain(1.31, 1.30, 1.32), True, "stale"),
-        # An expectation is no proof that something was lost.
-        (Gain(1.20, 1.19, 1.21), Gain(1.31, 1.30, 1.32), False, "holds"),
-        (Gain(0.95, 0.94, 0.96), Gain(1.31), False, "stale"),
-        (Gain(0.95, 0.60, 0.99), NONE, False, "stale"),
-        # Within what pairs are asked to tell.
-        (Gain(1.295, 1.294, 1.296), Gain(1.30, 1.30, 1.30), True, "holds"),
-        (Gain(1.20, 0.90, 1.50), Gain(1.31, 1.30, 1.32), True, "unknown"),
-        # Narrow for so large a gain.
-        (Gain(2.00, 1.85, 2.15), Gain(2.00, 1.99, 2.01), True, "holds"),
-        (Gain(1.20), Gain(1.31, 1.30, 1.32), True, "unknown"),
-        (NONE, NONE, False, "unknown"),
-        (Gain(1.00, 0.99, 1.01), NONE, False, "holds"),
-    ],
-)
+@pytest.mark.parametrize(("now", "before", "paired", "said"), read_yaml(VERDICTS))
 def test_a_verdict_compares_intervals(now, before, paired, said):
-    assert verdict(now, before, paired, 0.01)[0] == said
+    assert verdict(Gain(*now), Gain(*before), paired, 0.01)[0] == said
 
 
 def row(configuration, roles, gain, **changed):

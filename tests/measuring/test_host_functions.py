@@ -1,8 +1,10 @@
 """Functions of the host in CUDA files: emptied where they launch kernels that no build asks for."""
 
 import pytest
+from samples import ROOT
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
 from launchwise.cuda_text.host_code import macros_in, without_host_bodies
 from tests.measuring.test_units import SPEC, UNITS, changed, compiled, write
 from tests.support.nvcc import kept_nvcc
@@ -55,20 +57,7 @@ class TestHostLaunches:
 
 
 @pytest.mark.parametrize(
-    "function",
-    [
-        "HD int f() {\n#ifndef __CUDA_ARCH__\n cudaGetLastError();\n#endif\n return 1; }",
-        "BOTH int f() { return cudaGetLastError(); }",
-        "__attribute__((device)) int f() { return cudaGetLastError(); }",
-        "constexpr int f() { return cudaGetLastError(); }",
-        "auto f() { k<<<1, 1>>>(); return 1; }",
-        "void f() { each([] __device__ (int i) { k<<<1, 1>>>(); }); }",
-        'void f() {\n#include "launches.inc"\nk<<<1, 1>>>(); }',
-        "#ifdef A\nvoid f() {\n#else\nvoid f(int) {\n#endif\n k<<<1, 1>>>(); }",
-        "void f() {\n#ifdef A\nif (a) {\n#else\nif (b) {\n#endif\n k<<<1, 1>>>(); } } }",
-        "void f() { std::sort(a, b); }",
-        "__global__ void k() { if (x) { k<<<1, 1>>>(); } }",
-    ],
+    "function", read_yaml(ROOT / "tests/measuring/data/unclear_functions.yaml")
 )
 def test_a_function_that_is_not_clearly_one_of_the_host_keeps_its_body(function):
     text = f"#define both __host__ __device__\n#define HD both\n{function}\nint g();\n"

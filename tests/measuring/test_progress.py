@@ -9,7 +9,9 @@ import threading
 
 import pytest
 import supervising
+from samples import ROOT
 
+from launchwise.base.typed import read_yaml
 from launchwise.measuring.progress import Progress
 
 
@@ -62,17 +64,7 @@ def test_a_log_has_a_first_line_then_one_now_and_then_and_a_last_one():
 
 
 @pytest.mark.parametrize(
-    ("rows", "seconds", "said"),
-    [
-        (2, 1.0, "1.0 rows/s, 16 min 38 s left"),
-        (11, 1 / 41, "41 rows/s, 24 s left"),
-        (11, 0.0004, "2500 rows/s, 0 s left"),
-        (11, 3.5, "0.29 rows/s, 57 min 42 s left"),
-        (11, 3.64, "0.27 rows/s, 1 h left"),
-        (11, 400.0, "0.0025 rows/s, 109 h 53 min left"),
-        (1000, 0.5, "2.0 rows/s, 0 s left"),
-        (2, 0.0, "time left unknown"),
-    ],
+    ("rows", "seconds", "said"), read_yaml(ROOT / "tests/measuring/data/progress.yaml")
 )
 def test_rate_and_time_left_are_plain_numbers(rows, seconds, said):
     progress, stream, clock = plain(1000, every_s=0)

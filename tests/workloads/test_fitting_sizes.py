@@ -7,8 +7,10 @@ import time
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from samples import ROOT
 
 from launchwise.base.expressions import evaluate
+from launchwise.base.typed import read_yaml
 from launchwise.workloads.checks.fitting_sizes import Condition, Search, parts
 from launchwise.workloads.parts import ProblemParameter
 
@@ -30,20 +32,7 @@ def nearest(texts, wanted, limits=None, names=None):
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted", "expected"),
-    [
-        ("n % 256 == 0", 1000, 1024),
-        ("n / 64 == n // 64", 1000, 1024),
-        ("n % 256 == 0 and n % 3 == 0", 1000, 768),
-        ("(2 * n + 6) % 128 == 0", 1000, 1021),
-        ("n % 65536 == 7", 60_000, 65_543),
-        ("log2(n) == log2(n) // 1", 100_000, 131_072),
-        ("n >= 5000 and n % 96 == 0", 10, 5088),
-        ("n * n <= 1000000", 1 << 20, 1000),
-        ("n ** 0.5 % 1 == 0", 999_990, 1_000_000),
-        ("n > 2000000", 1000, None),
-        ("1024 % (n - 512) == 0", 512, 513),
-    ],
+    ("text", "wanted", "expected"), read_yaml(ROOT / "tests/workloads/data/fitting_sizes.yaml")
 )
 def test_one_size_is_moved_to_the_nearest_that_fits(text, wanted, expected):
     assert nearest([text], {"n": wanted}) == (None if expected is None else {"n": expected})
