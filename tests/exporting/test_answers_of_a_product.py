@@ -139,6 +139,11 @@ def test_what_leaves_the_project_or_is_rechecked_is_as_careful_as_asked(final, t
         for each in drawn_answers(final, "card", 20, "a seed", least_gain=100.0)
     )
     assert not drawn_answers(final, "card", 20, "a seed")[0].suggestions[0].is_usual
+    # Asked of what a GPU measured itself; where it measured nothing, of what others did.
+    rows = final.fastest[(final.fastest["gpu"] != "card") | (final.fastest["n"] == SIZES[0])]
+    for gpu, own in (("card", SIZES[:1]), (UNKNOWN, SIZES)):
+        found = drawn_answers(replace(final, fastest=rows), gpu, 99, "a seed")
+        assert {each.problem["n"] for each in found} == {*own}
     kept = tuple(one for one in careful.entries if one.device < len(GPUS))
     without = changed(careful, devices=careful.devices[: len(GPUS)], entries=kept)
     (first,) = answer_of(without, final, Case(UNKNOWN, problem(256)), 1, None).suggestions

@@ -15,6 +15,7 @@ from launchwise.experiment.load import Load
 from launchwise.exporting.between import calibrated
 from launchwise.exporting.building import answer_table
 from launchwise.exporting.few import LOST, Weighed, build_of, chosen, limited, times_of
+from launchwise.exporting.formulas import UsualRule
 from launchwise.exporting.worth import measuring_s, worth
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED
@@ -60,6 +61,19 @@ def test_expected_times_are_those_of_recommend(table):
     for row, shape in enumerate(shapes):
         first = table.answer("card", table.problem(shape)).suggestions[0]
         assert times.best_ms[row] == first.expected_ms
+    # Candidates that are slower than the usual choice take longer, though it is none itself.
+    asked = [(331, "float32", 2)]
+    order = np.argsort(table.expected(device, asked).losses[0])
+    best, *slower = (table.stored.candidates[at] for at in order)
+    rule = UsualRule(
+        "1 == 1", tuple((k, repr(v)) for k, v in table.configuration(best).items()), ()
+    )
+    own = replace(table, formulas=replace(table.formulas, usual=(rule,)))
+    plain = tuple(replace(one, losses=()) for one in table.entries)
+    own = changed(own, candidates=tuple(slower), entries=plain)
+    first = own.answer("card", own.problem(asked[0])).suggestions[0]
+    assert first.is_usual
+    assert first.expected_ms < times_of(own, device, asked).ms.min() < np.inf
 
 
 def test_one_build_more_is_never_worse_and_all_of_them_are_the_best(weighed):
@@ -108,6 +122,11 @@ def test_a_configuration_that_a_measured_problem_lacks_has_no_time_there(table):
         ms = times_of(table, entry.device, [entry.problem], known).ms[0]
         assert (own == {*np.flatnonzero(np.isfinite(ms)).tolist()}) is bool(known)
         assert ms[entry.choice] == entry.time_ms
+    # Whatever the model said of it before.
+    told = next(one for one in table.entries if one.losses)
+    known = {told.problem: {told.choice: told.time_ms}}
+    ms = times_of(table, told.device, [told.problem], known).ms[0]
+    assert np.flatnonzero(np.isfinite(ms)).tolist() == [told.choice]
 
 
 def test_what_few_builds_reach_is_the_mean_of_devices(table, weighed):
@@ -142,7 +161,7 @@ def test_what_a_load_gains_is_as_sure_as_its_parts(tmp_path):
         (4, 1.0, 1.5, None, 0.9, MEASURED),
         (3, 2.0, 1.2, (1.1, 1.3), 2.0, MEASURED),
         (2, 3.0, 1.4, (1.2, 1.6), None, "within"),
-        (1, 4.0, 1.1, (1.0, 1.3), None, "within"),
+        (1, 4.0, 1.1, None, None, "within"),
         (9, None, None, None, None, "within"),
     ]
     entries = [
@@ -158,8 +177,9 @@ def test_what_a_load_gains_is_as_sure_as_its_parts(tmp_path):
     assert [gain for gain, one in by_gain.items() if one.is_slower] == [1.5]
     # Of two rows, each with the error of one.
     assert by_gain[1.5].limits[1] == pytest.approx(1.5 * np.exp(1.96 * np.hypot(0.005, 0.005)))
-    # What is expected errs all at once, what was measured each for itself.
-    low = np.hypot(4 * (1.5 - by_gain[1.5].limits[0]), 6 * 0.1) + 6 * 0.2 + 4 * 0.1
+    # What is expected errs all at once, what was measured each for itself; by as much as the least
+    # sure where limits are unknown.
+    low = np.hypot(4 * (1.5 - by_gain[1.5].limits[0]), 6 * 0.1) + 6 * 0.2 + 4 * 1.1 * (1 - 6 / 7)
     assert found.interval[0] == pytest.approx((usual_ms - low) / 20)
     # 6 ms a run
     assert found.runs == 3

@@ -89,6 +89,10 @@ def test_the_time_back_to_back_is_not_that_alone(planted, entry):
     assert first.is_usual
     assert "0.8 ms back to back, 20 % less" in why
     assert first.expected_ms == pytest.approx(entry.time_ms * 1.01)
+    # Of any other choice ratios follow from its time.
+    own = replace(entry, improvement=1.5)
+    other = own.choosing(-1, 1.25 * own.time_ms, "")
+    assert (other.gain, other.improvement) == pytest.approx((own.gain / 1.25, 1.2))
 
 
 def test_without_two_visits_or_a_figure_of_the_choice_time_decides(planted, entry):

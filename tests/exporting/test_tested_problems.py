@@ -129,6 +129,9 @@ def test_limits_between_entries_hold_what_was_measured_of_such_answers(final, ti
     both = pd.concat([blind, blind.assign(n=blind["n"] + 2000, time_ms=9 * blind["time_ms"])])
     more = changed(plain, entries=(*plain.entries, *apart))
     assert held(more, both, final).devices == made.devices
+    # What they measured says nothing of how near measured problems are.
+    near = changed(plain, devices=tuple(replace(one, reach=1.001) for one in plain.devices))
+    assert [one.tested for one in held(near, blind, final).devices] == [own.tested, None]
     few = blind[blind["n"].isin(blind["n"].unique()[: FEWEST - 1])]
     assert held(plain, few, final).devices == plain.devices
 

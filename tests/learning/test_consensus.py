@@ -4,10 +4,19 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from exported import problem
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launchwise.learning.recommenders.committee import caution_of, consensus, first_rows
+from launchwise.learning.recommenders.committee import (
+    ANYWHERE,
+    Experience,
+    caution_of,
+    consensus,
+    first_rows,
+    judged,
+)
+from launchwise.learning.splits import Case
 
 CASES = np.repeat([0, 1, 2], [4, 3, 5])
 USUAL = np.isin(np.arange(12), [1, 4, 9])
@@ -95,6 +104,19 @@ def test_what_is_missing_takes_no_part():
 def test_caution_falls_with_the_root_of_the_problems():
     assert caution_of(6.0, 36) == 1.0
     assert caution_of(6.0, 0) == caution_of(6.0, 1) == 6.0
+
+
+def test_on_another_gpu_a_rule_answers_where_one_problem_taught_all(domain):
+    known, new = [*domain.profiles][:2]
+    rows = domain.choices([Case(gpu, problem(100)) for gpu in (known, new)])
+    place = rows.groupby("gpu", sort=False).cumcount().to_numpy()
+    # A single member disagrees with nobody; to it the last is the fastest.
+    losses, chosen = {"m": -place / len(rows)}, {ANYWHERE: place == 3, "nearest_size": place == 4}
+    for problems in (1, 2):
+        learnt = Experience(problems, (known,))
+        found = judged(losses, {}, chosen, rows, domain, learnt, 6.0).scores[:, 0] == 0
+        answers = dict(zip(rows["gpu"][found], place[found], strict=True))
+        assert answers == {known: place.max(), new: 3 if problems == 1 else place.max()}
 
 
 def test_first_rows_go_by_one_criterion_after_the_other():

@@ -153,8 +153,11 @@ def test_what_changed_is_made_again_alone(domain, sweep, own, change, made):
     assert learn(again, own, MADE_FROM) == []
 
 
-def test_other_training_rows_make_all_again(domain, sweep, own):
+def test_other_training_rows_make_all_again(domain, sweep, folder, own):
     assert learn(asked_of(domain, sweep), own, "other rows") == [*BASELINES, *MODELS]
+    shutil.copy(folder / "small.parquet", own)
+    with pytest.raises(UserError, match="is of other test candidates"):
+        read_learnt(own, ["tree", "small"], domain.spec)
 
 
 def test_a_failing_model_leaves_the_files_that_were_there(domain, sweep, own):

@@ -7,11 +7,13 @@ import stencil
 from exported import problem
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from studies import by_size, study
 
 from launchwise.base.errors import UserError
 from launchwise.experiment.study import Fences
+from launchwise.learning.features import Domain
 from launchwise.learning.splits import ALL, Case, Fold
-from launchwise.learning.training_rows import clean, fences_ms
+from launchwise.learning.training_rows import clean, fences_ms, prepared
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.learning import removed_schema, training_schema
 from launchwise.workloads import space
@@ -200,3 +202,13 @@ def test_stage_times_reach_the_training_rows_of_workloads_that_have_stages(stenc
             found.training.assign(copy_ms=-1.0),
             training_schema(staged),
         )
+
+
+@pytest.mark.parametrize("train_on", ["all", "candidates"])
+def test_a_study_may_learn_of_candidates_alone(stencil_spec, tmp_path, train_on):
+    asked = study("knn", splits=by_size([64], [100]), candidates={"bx": [32]}, train_on=train_on)
+    domain = Domain.of(asked, stencil_spec, {GPU: stencil.slice_of_card(GPU)})
+    sweeps = {GPU: stencil.sweep(stencil_spec, (64, 100), GPU)}
+    files = (tmp_path / "splits.json", tmp_path / "training.parquet", tmp_path / "removed.parquet")
+    rows = prepared("s", asked, domain, sweeps, {}, files).rows
+    assert domain.is_candidate(rows).all() == (train_on == "candidates")

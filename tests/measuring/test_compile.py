@@ -12,10 +12,10 @@ import pytest
 from launchwise.base.errors import UserError
 from launchwise.base.places import ROOT
 from launchwise.measuring import compile
-from launchwise.measuring.bundle import refusal
+from launchwise.measuring.bundle import Bundle, refusal, write_bundle
 from launchwise.measuring.compile import Compiler, compile_bundle, nvcc_release, parse_resources
 from launchwise.measuring.source_states import digest_of_sources, earlier_fingerprints, fingerprint
-from launchwise.workloads.builds import by_source
+from launchwise.workloads.builds import Build, by_source
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order
@@ -184,6 +184,14 @@ class TestDescribed:
         builds = builds_in_order(load_workload(folder, spec), [{"w": 64, "h": 48}])[:2]
         with pytest.raises(UserError, match=r"compiles to no kernel convolution_k"):
             compile_bundle(folder, spec, builds, "sm_90", tmp_path / "x.cubins", 1)
+
+
+def test_a_bundle_holds_what_was_refused_and_nothing_else(tmp_path):
+    builds = [Build.of("kernels.cu", {"N": str(n)}) for n in range(3)]
+    index = {"arch": "sm_90", "toolkit": "", "fingerprint": "", "cubins": []}
+    index |= {"builds": {builds[0].key: {}}, "refused": {builds[1].key: "why"}}
+    write_bundle(tmp_path / "x", index, {})
+    assert [*map(Bundle(tmp_path / "x").holds, builds)] == [True, True, False]
 
 
 def test_messages_of_several_lines_and_of_several_errors_are_one_line():

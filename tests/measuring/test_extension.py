@@ -194,6 +194,10 @@ def test_rows_that_are_recorded_already_are_not_joined_twice(recording):
         for each in (None, extension, again, recording.read())
     }
     assert len(marks) == 3
+    # Nor that of another driver or back-end; another card goes on with it.
+    for name, is_new in (("driver", True), ("backend", True), ("card", False)):
+        other = replace(shard, labels={**shard.labels, name: "another"})
+        assert (other.fingerprint(profile, "kernels") not in marks) is is_new
 
 
 def test_one_launch_does_not_replace_many(recording):

@@ -1,5 +1,6 @@
 """Kernels that become ready while a sweep already measures."""
 
+import contextlib
 import dataclasses
 import shutil
 import threading
@@ -12,11 +13,11 @@ from host_device import HostParts, compiled
 from supervising import rows_of, sweep
 
 from launchwise.base.errors import UserError
-from launchwise.measuring import serving
+from launchwise.measuring import job, serving
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.job import Alongside, Part
 from launchwise.measuring.sweep import builds_of
-from launchwise.workloads.builds import CHECK_SOURCE
+from launchwise.workloads.builds import CHECK_SOURCE, Build
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
 from launchwise.workloads.workload import builds_in_order
@@ -64,6 +65,15 @@ def test_a_problem_is_measured_as_soon_as_its_kernels_are_ready(make_shard, sten
     assert {row["status"] for row in rows} == {"ok"}
 
 
+@pytest.mark.parametrize("sms", [1, 3])
+def test_a_card_or_slice_of_other_sms_than_its_profile_is_not_measured(make_shard, tmp_path, sms):
+    shard = make_shard(PROBLEMS)
+    shard = dataclasses.replace(shard, job={**shard.job, "expected_sms": sms})
+    with pytest.raises(UserError, match=f"the device has 2 SMs, its profile says {sms}"):
+        sweep(shard, tmp_path / "j")
+    assert rows_of(tmp_path / "j") == []
+
+
 def test_kernels_that_cannot_be_compiled_end_the_sweep_with_what_nvcc_said(make_shard, tmp_path):
     class Refused(HostParts):
         def listen(self, hear):
@@ -74,6 +84,38 @@ def test_kernels_that_cannot_be_compiled_end_the_sweep_with_what_nvcc_said(make_
     shard = dataclasses.replace(make_shard(PROBLEMS), parts=Refused())
     with pytest.raises(UserError, match="nvcc failed: expected a ';'"):
         sweep(shard, tmp_path / "j")
+
+
+class Held(contextlib.nullcontext):
+    """A compiler that makes nothing until it is let go."""
+
+    toolkit, fingerprint, compilers = "", "", {}
+
+    def __init__(self, *_):
+        super().__init__()
+        self.made, self.go = [], threading.Event()
+
+    def compile(self, group):
+        self.go.wait(60)
+        self.made += group
+
+    def write(self, path, compiled):
+        """Nothing."""
+
+
+def test_what_was_likely_alone_is_dropped_and_made_where_it_is_wanted_later(monkeypatch):
+    monkeypatch.setattr(job, "Compiler", Held)
+    first, dropped, kept = (Build.of("kernels.cu", {"N": str(n)}) for n in range(3))
+    with Alongside(Path(), None, [first], "sm_90", 1) as parts:
+        made = parts.compiler.made
+        parts.want([], [dropped, kept])
+        parts.want([kept])
+        parts.compiler.go.set()
+        parts.wait()
+        assert made == [first, kept]
+        parts.want([dropped, first])
+        parts.wait()
+    assert made == [first, kept, dropped]
 
 
 @pytest.mark.nvcc

@@ -68,6 +68,10 @@ def test_an_error_is_relative_to_the_largest_finite_value():
     right = Expected(np.array([[4.0, -8.0], [0.0, math.inf]]))
     found = np.array([4.0, -8.0, 0.08, math.inf], np.float32)
     assert right.relative(largest_difference(found, right.flat)) == pytest.approx(0.01)
+    # What does not matter is no error, and nothing that one is relative to.
+    right = Expected(np.ma.masked_array([4.0, -8.0, 1e6, 0.0], mask=[0, 0, 1, 0]))
+    found = np.array([4.0, -8.0, 7.0, 0.08], np.float32)
+    assert right.relative(right.difference(0, found)) == pytest.approx(0.01)
     nothing = Expected(np.zeros(3))
     assert nothing.relative(largest_difference(np.array([0.0, 0.0, 0.25]), nothing.flat)) == 0.25
 
