@@ -373,7 +373,7 @@ class AutotunedKernel:
                 self._device = current_device()
                 return self._device
             self._current = cuda.current_device
-        return _name_of(self._current())
+        return name_of(self._current())
 
 
 def _type_name(value: Any) -> str:
@@ -394,11 +394,11 @@ def _cuda() -> Any:
 def current_device() -> str:
     """What CUDA calls the current device; empty where there is none."""
     cuda = _cuda()
-    return _name_of(cuda.current_device()) if cuda is not None and cuda.is_available() else ""
+    return name_of(cuda.current_device()) if cuda is not None and cuda.is_available() else ""
 
 
 @cache
-def _name_of(number: int) -> str:
+def name_of(number: int) -> str:
     return str(_cuda().get_device_name(number))
 
 

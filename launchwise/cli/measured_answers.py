@@ -73,7 +73,7 @@ def measured_answer(
     advice = Advice(guesses, _expected(final, case))
     sweep = _measure(FOLDER / study, words, evaluations, here, advice, final, present)
     least = least_gain or experiment.settings.least_gain
-    return answers(_with(final, sweep, case), [case], top, least)[0], final.spec
+    return answers(with_measured(final, sweep, case), [case], top, least)[0], final.spec
 
 
 def _gpu_here(named: str | None, experiment: Experiment, present: list[Card]) -> str:
@@ -133,7 +133,7 @@ def _measure(
     return project.folder / "results" / "sweeps" / gpu / name
 
 
-def _with(final: Final, sweep: Path, case: Case) -> Final:
+def with_measured(final: Final, sweep: Path, case: Case) -> Final:
     """The product, with what was measured of one case in place of all that it measured."""
     rows = read_table(sweep, measurement_schema(final.spec))
     own = rows[among(rows, [case], final.spec)].reset_index(drop=True)

@@ -35,7 +35,7 @@ def searched(
     as nothing had a time. Their number is :data:`SEARCHED`. Of each GPU at most :data:`MOST_CASES`
     are searched, evenly apart in their order. ``learnt``, ``model``: what was said of the
     candidates, and by which method the search begins."""
-    known, of_fold = _Known(fold, truth, spec), _Said(fold, learnt, model, spec)
+    known, of_fold = Known(fold, truth, spec), _Said(fold, learnt, model, spec)
     cases = _spread(fold.test)
     numbers = truth.numbers(case.key for case in cases)
     for case, number in zip(cases, numbers.tolist(), strict=True):
@@ -57,7 +57,7 @@ def _spread(cases: Sequence[Case]) -> list[Case]:
     return [cases[place] for place in sorted(kept)]
 
 
-class _Known:
+class Known:
     """Losses on the training cases of a fold."""
 
     def __init__(self, fold: Fold, truth: Truth, spec: Spec) -> None:

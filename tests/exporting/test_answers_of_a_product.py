@@ -206,7 +206,7 @@ def test_a_measured_problem_is_answered_by_its_fastest_rows(final, sweeps):
 def test_what_was_measured_of_a_question_answers_it_alone(final, sweeps, tmp_path):
     path = tmp_path / "sweep.parquet"
     write_table(path, sweeps["card"], measurement_schema(final.spec))
-    found = measured_answers._with(final, path, Case("card", problem(400)))
+    found = measured_answers.with_measured(final, path, Case("card", problem(400)))
     assert {*found.fastest["n"]} == {400}
 
 

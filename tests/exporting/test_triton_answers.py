@@ -121,14 +121,14 @@ def test_each_device_has_its_own_answers(made, monkeypatch):
         get_device_name=lambda number: names[number],
     )
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
-    triton_answers._name_of.cache_clear()
+    triton_answers.name_of.cache_clear()
     jit = kernel()
     decorated = launchwise.autotuned(made)(jit)
     for number, block in ((0, 128), (1, 64)) * 2:
         current[0] = number
         decorated[(1,)](*arguments(16, 1000))
         assert jit.launches[-1]["BLOCK"] == block
-    triton_answers._name_of.cache_clear()
+    triton_answers.name_of.cache_clear()
 
 
 def test_an_unknown_device_takes_the_fallback_and_says_so_once(made):

@@ -83,7 +83,7 @@ def test_the_usual_choice_counts_and_what_is_not_verified_does_not(domain, rows,
     assert found.sweep_of(first["case"].item())[1].tolist() == [4.0, 1.0, np.inf, np.inf]
     # A search on a GPU knows its other problems once.
     fold = Fold("it", ALL, (case(64),), (case(100),))
-    assert len(learning_curves._Known(fold, found, domain.spec).losses(case(100))) == 1
+    assert len(learning_curves.Known(fold, found, domain.spec).losses(case(100))) == 1
 
 
 def recommended(listed, choices, predicted=None, model="mine"):

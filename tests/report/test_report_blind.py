@@ -57,8 +57,8 @@ def test_the_lookup_has_the_answers_whose_test_ended_well():
 
 def test_it_is_named_where_the_gpus_are():
     assert numbers.only_tested([with_tests(), with_tests()]) == ["other"]
-    assert "Blind tests only: other." in assemble._whose(assemble.Report([with_tests()], RUN))
-    assert "blind" not in assemble._whose(assemble.Report([study()], RUN))
+    assert "Blind tests only: other." in assemble.whose(assemble.Report([with_tests()], RUN))
+    assert "blind" not in assemble.whose(assemble.Report([study()], RUN))
     # A GPU that was new may have rows now.
     made = dataclasses.replace(study(), blind={"big": {**SCORE, "new_gpu": True}})
     assert table_of(made).rows[0].cells[1].text == "big, new"

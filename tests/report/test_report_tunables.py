@@ -104,7 +104,7 @@ def test_values_are_compared_at_the_same_problems():
     found = losses(made).loc["bx"]
     assert found["problems"].to_dict() == {32: 2, 64: 2, 128: 2, 256: 1}
     assert found["common"].to_dict() == {32: True, 64: True, 128: True, 256: False}
-    assert tunables_._best(found.reset_index().to_dict("records"))["value"] != 256
+    assert tunables_.best_value(found.reset_index().to_dict("records"))["value"] != 256
 
 
 def test_the_section_shows_every_value():

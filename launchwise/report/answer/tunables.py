@@ -205,7 +205,9 @@ def _table(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Table:
     best: dict[str, dict[str, Mapping[str, Any]]] = {}
     for gpu, own in found.items():
         names = dict.fromkeys(one["tunable"] for one in own)
-        best[gpu] = {name: _best([one for one in own if one["tunable"] == name]) for name in names}
+        best[gpu] = {
+            name: best_value([one for one in own if one["tunable"] == name]) for name in names
+        }
     every = sorted(
         (-one["loss_percent"], -one["worst_loss_percent"], name)
         for own in best.values()
@@ -227,7 +229,7 @@ def _cell(best: Mapping[str, Mapping[str, Any]], name: str) -> Cell:
     return Cell(mean, detail=f"at {one['value']}; at most {worst}{of}")
 
 
-def _best(values: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+def best_value(values: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The value that loses least of those that were timed at the same problems, the most."""
     common = [record for record in values if record["common"]]
     return min(common, key=lambda record: record["loss_percent"])

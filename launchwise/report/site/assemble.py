@@ -101,7 +101,7 @@ def front_page(report: Report, said: Sequence[Notice]) -> Page:
     """The front page; ``said`` is what the reader must know first."""
     studies, run = report.studies, report.run
     lead = (
-        f"{wording.plural(len(studies), 'study', 'studies')}. {_whose(report)} Written "
+        f"{wording.plural(len(studies), 'study', 'studies')}. {whose(report)} Written "
         f"{wording.moment(run.written_at)}, commit {wording.short(run.commit)}."
     )
     title = "Launch parameters: measured, learnt, recommended"
@@ -120,7 +120,7 @@ def _contradictions(studies: Sequence[StudyData]) -> Iterator[Notice]:
         yield found
 
 
-def _whose(report: Report) -> str:
+def whose(report: Report) -> str:
     profiles = report.profiles
     # Imported sweeps do not record the driver.
     own = [gpu for gpu, profile in profiles.items() if profile.driver]
