@@ -309,27 +309,35 @@ def digest_in_order(paths: Iterable[Path]) -> str:
 
 MOST_CSV_BYTES = 16 << 20  # Longest CSV file of a project, bytes
 
-Record = dict[str, Any]
-"""Column to its text; None for a missing one, and a list at None for fields too many."""
+Record = dict[str, str]  # Column to the text of a field, without spaces around it
+Records = tuple[list[str], list[tuple[int, Record]]]
+"""Columns of a table in CSV, and its rows that are not blank, each with the number of its line."""
 
 
-def read_records(
-    path: str | Path, columns: Collection[str] = ()
-) -> tuple[list[str], list[tuple[int, Record]]]:
-    """Columns of a CSV file, and its rows with the number of the line where each ends. ``columns``:
-    those that it must have, in any order; then each row must have a field for each. Raises
-    UserError when it cannot be read, is too long or no CSV, or has other columns or fields."""
-    text = read_text(path, MOST_CSV_BYTES)
+def read_records(path: str | Path, columns: Collection[str] = ()) -> Records:
+    """Rows of a CSV file (:func:`records_in`). Raises UserError when it cannot be read, too."""
+    return records_in(path, read_text(path, MOST_CSV_BYTES), columns)
+
+
+def records_in(
+    path: str | Path, text: str, columns: Collection[str] = (), delimiter: str = ","
+) -> Records:
+    """Rows of a text in CSV, which the file ``path`` holds. ``columns``: those that it must have,
+    in any order. Raises UserError when it is no CSV, has other columns, or a row has more or fewer
+    fields than the first line."""
+    handle = io.StringIO(text.lstrip("\ufeff"), newline="")
+    reader = csv.reader(handle, delimiter=delimiter, skipinitialspace=True, strict=True)
     try:
-        reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-        found = list(reader.fieldnames or [])
-        records = [(reader.line_num, record) for record in reader]
+        lines = [(reader.line_num, [one.strip() for one in fields]) for fields in reader]
     except csv.Error as error:
-        raise UserError(path, "", f"is not CSV: {error}") from error
+        raise UserError(path, f"line {reader.line_num}", f"is not CSV: {error}") from error
+    # Spreadsheets leave lines of nothing but delimiters.
+    (_, found), *rows = [line for line in lines if any(line[1])] or [(0, list[str]())]
     if columns and sorted(found) != sorted(columns):
         got = ", ".join(found) or "none"
         raise UserError(path, "", f"must have the columns {', '.join(columns)} (got {got})")
-    for line, record in records if columns else ():
-        if None in record or None in record.values():
-            raise UserError(path, f"line {line}", f"must have {len(columns)} fields")
-    return found, records
+    for number, fields in rows:
+        if len(fields) != len(found):
+            message = f"has {len(fields)} fields, the first line has {len(found)} columns"
+            raise UserError(path, f"line {number}", message)
+    return found, [(number, dict(zip(found, fields, strict=True))) for number, fields in rows]

@@ -22,7 +22,7 @@ import numpy as np
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.literals import csv_cell, whole
 from launchwise.base.names import assigned, named_values
-from launchwise.base.storage import read_text, write_text
+from launchwise.base.storage import read_text, records_in, write_text
 from launchwise.workloads.near_problems import distances
 from launchwise.workloads.parts import Value
 from launchwise.workloads.sources import cpu_limit
@@ -154,7 +154,7 @@ def read_load(
     is_csv = pattern is None and any(column in header for column in wanted.values())
     said = _said([*wanted.values(), names[COUNT]], pattern)
     counts, read = Counter[Shape](), Counter[str]()
-    for line, record in _of_csv(path, text) if is_csv else _of_log(text, said):
+    for line, record in records_in(path, text)[1] if is_csv else _of_log(text, said):
         where, missing = f"{path}:{line}", [one for one in wanted.values() if one not in record]
         if is_csv and record.get(WORKLOAD, spec.workload) != spec.workload:
             message = f"is of {record[WORKLOAD]}, not of {spec.workload}"
@@ -195,29 +195,6 @@ def _within(path: Path, spec: Spec, counts: Counter[Shape], read: Mapping[str, i
 
 def _fields(line: str) -> list[str]:
     return [field.strip() for field in next(csv.reader([line], skipinitialspace=True), [])]
-
-
-def _of_csv(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
-    reader = csv.reader(io.StringIO(text.lstrip("\ufeff"), newline=""), skipinitialspace=True)
-    header: list[str] = []
-    for fields in _rows(path, reader):
-        stripped = [field.strip() for field in fields]
-        if not any(stripped):
-            continue
-        if not header:
-            header = stripped
-        elif len(stripped) != len(header):
-            message = f"has {len(stripped)} fields, the first line has {len(header)} columns"
-            raise UserError(f"{path}:{reader.line_num}", "", message)
-        else:
-            yield reader.line_num, dict(zip(header, stripped, strict=True))
-
-
-def _rows(path: Path, reader: Iterator[list[str]]) -> Iterator[list[str]]:
-    try:
-        yield from reader
-    except csv.Error as error:
-        raise UserError(path, "", f"is not CSV: {error}") from error
 
 
 def _said(names: Sequence[str], pattern: str | None) -> Callable[[str], dict[str, str]]:

@@ -45,8 +45,8 @@ def read_records(path: Path) -> Records:
     """Rows of one published table.
 
     Raises UserError when the file cannot be read as CSV or has no column ``source``; naming row and
-    column, when a row has too few or too many fields or no source, or when a column whose name ends
-    in a unit (``time_ms``) holds anything but a number or nothing.
+    column, when a row has no source, or when a column whose name ends in a unit (``time_ms``) holds
+    anything but a number or nothing.
     """
     columns, listed = read_rows(path)
     records = [record for _, record in listed]
@@ -54,8 +54,6 @@ def read_records(path: Path) -> Records:
         raise UserError(path, SOURCE, "is missing: published figures name their source")
     measures = [name for name in columns if MEASURE.fullmatch(name)]
     for number, record in enumerate(records, start=2):
-        if None in record or None in record.values():
-            raise UserError(path, f"row {number}", f"must have {len(columns)} fields")
         if not record[SOURCE].strip():
             raise UserError(path, f"row {number}.{SOURCE}", "is empty: name where the row stands")
         for name in measures:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from pydantic import Field
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.literals import real, whole
+from launchwise.base.storage import Record, Records, records_in
 from launchwise.base.typed import Strict, read_yaml, validated
 from launchwise.importing.files import read_text
 from launchwise.importing.kernel_tuner import OVERHEADS, TIME
@@ -63,9 +64,6 @@ class Mapped(Strict, title="columns of a CSV file"):
 def read_mapping(path: str | Path) -> Mapped:
     """Mapping in a YAML file. Raises UserError, one line: the key, and what is allowed."""
     return validated(Mapped, read_yaml(path), path)
-
-
-Record = Mapping[str, str]  # Column to the text of a field, without spaces around it
 
 
 def read_csv(path: str | Path, mapped: Mapped, text: str | None = None) -> list[ForeignSweep]:
@@ -142,36 +140,18 @@ def _cell(text: str) -> Any:
     return next((one for one in (whole(text), real(text)) if one is not None), text)
 
 
-def _records(
-    path: str | Path, text: str, mapped: Mapped
-) -> tuple[list[str], list[tuple[int, Record]]]:
-    """Columns, and every row that is not blank with the number of its line."""
-    handle = io.StringIO(text, newline="")
-    reader = csv.reader(handle, delimiter=mapped.delimiter, skipinitialspace=True, strict=True)
-    lines: list[tuple[int, list[str]]] = []
-    try:
-        for fields in reader:
-            if stripped := [field.strip() for field in fields]:
-                lines.append((reader.line_num, stripped))
-    except csv.Error as error:
-        raise UserError(f"{path}:{reader.line_num}", "", f"is not CSV: {error}") from error
-    if not lines:
+def _records(path: str | Path, text: str, mapped: Mapped) -> Records:
+    columns, records = records_in(path, text, delimiter=mapped.delimiter)
+    if not columns:
         raise UserError(path, "", "is empty")
-    (_, columns), *rest = lines
     for name in mapped.named:
         if name not in columns:
             raise UserError(path, name, unknown("column", name, columns))
         if columns.count(name) > 1:
             raise UserError(path, name, "two columns have this name")
-    # Spreadsheets leave lines of nothing but delimiters.
-    filled = [(number, fields) for number, fields in rest if any(fields)]
-    if not filled:
+    if not records:
         raise UserError(path, "", "holds no row")
-    for number, fields in filled:
-        if len(fields) != len(columns):
-            message = f"has {len(fields)} fields, the first line has {len(columns)} columns"
-            raise UserError(f"{path}:{number}", "", message)
-    return columns, [(n, dict(zip(columns, fields, strict=True))) for n, fields in filled]
+    return columns, records
 
 
 def _left_out(rows: Sequence[Row], mapped: Mapped) -> list[str]:

@@ -71,7 +71,7 @@ def test_columns_and_patterns_name_what_holds_a_parameter(project, capsys):
 LONG = 'n,dtype,order\n"' + "9" * 200_000  # And a quotation that does not end
 
 
-@pytest.mark.parametrize(("text", "said"), [*CASES["files"].items(), (LONG, "log.csv: is not CSV")])
+@pytest.mark.parametrize(("text", "said"), [*CASES["files"].items(), (LONG, "log.csv: line 2: is")])
 def test_a_mistake_in_a_file_is_told_in_a_line(project, capsys, text, said):
     (project / "log.csv").write_text(text)
     words = ("load", "log.csv", "--as", "mine", "--workload", "kernels/stencil")

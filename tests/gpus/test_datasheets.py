@@ -241,7 +241,7 @@ FILES |= {
     "no file": (None, "cannot be read: No such file or directory"),
     "no header": ("", f"{COLUMNS}none)"),
     "too few columns": ("card,figure,value\n", f"{COLUMNS}card"),
-    "an open quote": (f'{HEADER}\nx,sms,8,1,"a box\n', "is not CSV: "),
+    "an open quote": (f'{HEADER}\nx,sms,8,1,"a box\n', "line 2: is not CSV: "),
 }
 
 
