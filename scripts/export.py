@@ -25,7 +25,7 @@ def main(
     ``peers``: pairs of the study's libraries.
     ``device_names``: table of what CUDA calls the cards.
     """
-    from launchwise.exporting.files import write_answers
+    from launchwise.exporting.exports import write_answers
     from launchwise.exporting.table import read_answer_table
     from launchwise.importing.device_names import cuda_names
     from launchwise.learning.features import read_domain

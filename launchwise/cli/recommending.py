@@ -206,7 +206,7 @@ def exported(
     Returns the copy. Raises UserError when there is no such study, or the format needs what is not
     there. Raises SystemExit with Snakemake's exit code when it fails; it has said why.
     """
-    from launchwise.exporting.files import FORMATS, write_config_files
+    from launchwise.exporting.exports import FORMATS, write_config_files
     from launchwise.exporting.triton import write_triton
     from launchwise.workloads.usual import read_config_files
 
@@ -225,7 +225,7 @@ def exported(
     folder = EXPORT / study
     if few is not None:
         from launchwise.cli.loads import few_builds
-        from launchwise.exporting.files import write_answers
+        from launchwise.exporting.exports import write_answers
         from launchwise.importing.device_names import cuda_names
 
         found, lines = few_builds(study, *few, experiment)

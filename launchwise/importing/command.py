@@ -15,15 +15,15 @@ from launchwise.base.names import named_values
 from launchwise.base.places import SHIPPED, shipped
 from launchwise.experiment.discovery import NAME
 from launchwise.experiment.experiment import RECORDED
+from launchwise.importing.as_workload import Imported, write_workload
 from launchwise.importing.csv_mapping import read_mapping
-from launchwise.importing.files import MEGABYTE, MOST_BYTES
+from launchwise.importing.foreign_sweep import ForeignSweep, as_mapping, as_value, row_of
+from launchwise.importing.foreign_sweep import sweep_of as own_sweep
 from launchwise.importing.kernel_tuner import write_cache
 from launchwise.importing.members import FORMAT_KEY, STATED, Options
-from launchwise.importing.sweep import ForeignSweep, as_mapping, as_value, row_of
-from launchwise.importing.sweep import sweep_of as own_sweep
+from launchwise.importing.opening import MEGABYTE, MOST_BYTES
 from launchwise.importing.t1 import read_t1
 from launchwise.importing.t4 import write_t4
-from launchwise.importing.workload import Imported, write_workload
 from launchwise.tables.files import read_facts, read_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.parts import Value
@@ -51,7 +51,7 @@ def import_sweeps(
 ) -> Imported:
     """Import sweeps measured elsewhere as a workload without a kernel, ``<folder>/<name>``.
 
-    ``files``: of a format of :data:`launchwise.importing.files.KNOWN`; one GPU each.
+    ``files``: of a format of :data:`launchwise.importing.opening.KNOWN`; one GPU each.
     ``recorded``: folder of recorded GPUs.
     ``space``, ``columns``: T1 of the kernel, and YAML that says what the columns of CSV files hold.
     ``devices``, ``gpus``, ``problem``, ``baseline``: ``FILE=NAME`` or ``NAME=VALUE`` each.

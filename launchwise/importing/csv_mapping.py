@@ -15,9 +15,7 @@ from launchwise.base.errors import UserError, unknown
 from launchwise.base.literals import real, whole
 from launchwise.base.storage import Record, Records, records_in
 from launchwise.base.typed import Strict, read_yaml, validated
-from launchwise.importing.files import read_text
-from launchwise.importing.kernel_tuner import OVERHEADS, TIME
-from launchwise.importing.sweep import (
+from launchwise.importing.foreign_sweep import (
     TO_MS,
     ForeignSweep,
     Row,
@@ -28,6 +26,8 @@ from launchwise.importing.sweep import (
     row_of,
     sweep_of,
 )
+from launchwise.importing.kernel_tuner import OVERHEADS, TIME
+from launchwise.importing.opening import read_text
 from launchwise.workloads.parts import Value
 
 

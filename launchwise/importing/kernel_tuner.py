@@ -20,8 +20,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_text
-from launchwise.importing.files import Repeated, no_format
-from launchwise.importing.sweep import (
+from launchwise.importing.foreign_sweep import (
     TO_MS,
     ForeignSweep,
     Row,
@@ -39,6 +38,7 @@ from launchwise.importing.sweep import (
     time_among,
     unit_in_name,
 )
+from launchwise.importing.opening import Repeated, no_format
 from launchwise.importing.t1 import Space
 
 TIME = "time"

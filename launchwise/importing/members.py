@@ -19,9 +19,9 @@ from launchwise.base.names import GPU, assigned
 from launchwise.gpus.datasheets import Datasheet, read_cards
 from launchwise.importing.csv_mapping import Mapped
 from launchwise.importing.device_names import card_of, gpu_name, read_device_names
-from launchwise.importing.files import MEMORY, MOST_BYTES, memory_limit
-from launchwise.importing.reading import read_sweeps
-from launchwise.importing.sweep import ForeignSweep
+from launchwise.importing.foreign_sweep import ForeignSweep
+from launchwise.importing.formats import read_sweeps
+from launchwise.importing.opening import MEMORY, MOST_BYTES, memory_limit
 from launchwise.importing.t1 import Space
 from launchwise.tables.measurements import measured_table
 from launchwise.tables.rows import IMPORTED

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from launchwise.base.errors import UserError
-from launchwise.importing.sweep import (
+from launchwise.importing.foreign_sweep import (
     ONE_TIME,
     TO_MS,
     ForeignSweep,

@@ -17,8 +17,8 @@ from launchwise.base.expressions import evaluate, names_in, substituted
 from launchwise.base.names import SPEC_FILE, assigned
 from launchwise.base.storage import own_place, whole_file, write_text
 from launchwise.base.typed import validated
+from launchwise.importing.foreign_sweep import Configuration
 from launchwise.importing.members import STATED, Batch, Member, own_names
-from launchwise.importing.sweep import Configuration
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec
 

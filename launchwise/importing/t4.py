@@ -14,7 +14,7 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.storage import write_text
-from launchwise.importing.sweep import (
+from launchwise.importing.foreign_sweep import (
     NO_TIME_STATED,
     SPELLED,
     TO_MS,

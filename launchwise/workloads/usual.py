@@ -5,7 +5,7 @@ choice. It is what a recommendation has to beat; the baseline of ``spec.yaml``, 
 starts, is beaten easily. Kernel libraries look files up by device and size, such as fused-MoE
 files. A mapping says which numbers of a problem make the name of a file, which one is the key
 inside, and what the library calls the tunables. Answers become such files
-(:mod:`launchwise.exporting.files`), and files that a library ships become usual choices
+(:mod:`launchwise.exporting.exports`), and files that a library ships become usual choices
 (:mod:`launchwise.importing.shipped`).
 """
 

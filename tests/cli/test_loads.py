@@ -14,8 +14,8 @@ from launchwise.cli import loads, recommending
 from launchwise.cli.app import main
 from launchwise.cli.words import read_experiment
 from launchwise.experiment import load
+from launchwise.exporting.exports import write_answers
 from launchwise.exporting.few import build_of
-from launchwise.exporting.files import write_answers
 
 CASES = read_yaml(ROOT / "tests/cli/data/loads.yaml")
 

@@ -13,7 +13,7 @@ from hostile import table_of
 from samples import ROOT, SAXPY
 
 from launchwise.cli.recommending import as_json_text, as_text
-from launchwise.exporting.files import write_answers
+from launchwise.exporting.exports import write_answers
 from launchwise.exporting.formulas import ExportedFormulas
 from launchwise.exporting.languages import macros_text
 from launchwise.exporting.table import table_of as table_of_study

@@ -16,7 +16,7 @@ from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.base.typed import read_yaml
-from launchwise.exporting.files import write_config_files
+from launchwise.exporting.exports import write_config_files
 from launchwise.importing.shipped import shipped_choices
 from launchwise.workloads.usual import read_config_files, usual_configuration
 

@@ -11,7 +11,7 @@ from studies import entry, fit_product
 
 from launchwise.exporting.building import SUGGESTIONS, UNMEASURED, answer_table
 from launchwise.exporting.entries import named_answers
-from launchwise.exporting.files import wisdom_text
+from launchwise.exporting.exports import wisdom_text
 from launchwise.importing.device_names import cuda_names
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import UNKNOWN_LINK

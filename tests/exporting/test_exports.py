@@ -17,7 +17,7 @@ from samples import ROOT, STENCIL
 import launchwise
 from launchwise.base.typed import read_yaml
 from launchwise.exporting.building import answer_table
-from launchwise.exporting.files import FORMATS, write_answers
+from launchwise.exporting.exports import FORMATS, write_answers
 from launchwise.exporting.formulas import ExportedFormulas
 from launchwise.exporting.languages import cpp_header, cpp_name, macros_text
 from launchwise.exporting.table import AnswerTable

@@ -13,7 +13,7 @@ from agreeing import changed
 from drawn_questions import drawn
 
 from launchwise.cli.answer_commands import export
-from launchwise.exporting.files import (
+from launchwise.exporting.exports import (
     ANY_SIZE,
     FORMATS,
     t4_contents,

@@ -11,7 +11,7 @@ from stencil import GPUS, stencil_domain
 from launchwise.cli import recommending
 from launchwise.cli.app import main
 from launchwise.exporting.building import answer_table
-from launchwise.exporting.files import write_answers
+from launchwise.exporting.exports import write_answers
 from launchwise.learning.answering import why_none
 from launchwise.learning.final import read_final
 from launchwise.learning.splits import Case

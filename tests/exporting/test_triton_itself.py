@@ -8,7 +8,7 @@ from samples import ROOT
 from triton_examples import KERNEL, TUNED, scaled_answers
 
 from launchwise.base.typed import read_yaml
-from launchwise.importing.reading import read_sweeps
+from launchwise.importing.formats import read_sweeps
 
 pytestmark = pytest.mark.triton
 

@@ -8,7 +8,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.typed import read_yaml
 from launchwise.importing.command import import_sweeps
 from launchwise.importing.csv_mapping import Mapped, read_csv, read_mapping
-from launchwise.importing.reading import read_sweeps
+from launchwise.importing.formats import read_sweeps
 
 CASES = read_yaml(ROOT / "tests/importing/data/csv.yaml")
 

@@ -10,8 +10,8 @@ from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.base.typed import read_yaml
-from launchwise.importing.reading import read_sweeps
-from launchwise.importing.sweep import as_time, as_value, problem_of
+from launchwise.importing.foreign_sweep import as_time, as_value, problem_of
+from launchwise.importing.formats import read_sweeps
 from launchwise.importing.t1 import read_t1
 
 CASES = read_yaml(ROOT / "tests/importing/data/formats.yaml")

@@ -8,7 +8,7 @@ from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.base.typed import read_yaml
-from launchwise.importing.sweep import Row
+from launchwise.importing.foreign_sweep import Row
 from launchwise.importing.t4 import invalidity_of
 
 CASES = read_yaml(ROOT / "tests/importing/data/formats.yaml")

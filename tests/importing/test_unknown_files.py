@@ -9,8 +9,8 @@ from samples import ROOT
 
 from launchwise.base.errors import UserError
 from launchwise.base.typed import read_yaml
-from launchwise.importing.files import KNOWN, read_text
-from launchwise.importing.reading import read_sweeps
+from launchwise.importing.formats import read_sweeps
+from launchwise.importing.opening import KNOWN, read_text
 
 
 def zipped(**members):

@@ -17,7 +17,7 @@ from launchwise.experiment.published import is_number
 from launchwise.gpus.profile import read_profile
 from launchwise.importing.command import import_sweeps
 from launchwise.importing.csv_mapping import rows_of_tuner
-from launchwise.importing.sweep import as_time, as_value
+from launchwise.importing.foreign_sweep import as_time, as_value
 from launchwise.learning.conformal import MeasuredProblems
 from launchwise.measuring import cards
 from launchwise.workloads.checks.spec_checks import RESERVED

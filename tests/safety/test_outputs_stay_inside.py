@@ -11,7 +11,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.scripting import running
 from launchwise.base.storage import new_folder, write_json, write_text
 from launchwise.cli.recommending import copied
-from launchwise.exporting.files import write_answers
+from launchwise.exporting.exports import write_answers
 from launchwise.measuring.journal import Journal
 
 VICTIM = "not ours"

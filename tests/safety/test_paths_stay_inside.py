@@ -19,7 +19,7 @@ from launchwise.base.errors import UserError
 from launchwise.cli.app import main
 from launchwise.comparing.sides import write_sweeps
 from launchwise.experiment.published import check_places, read_run_times
-from launchwise.exporting.files import write_answers
+from launchwise.exporting.exports import write_answers
 from launchwise.workloads.spec import load_spec
 
 PLACES = (

@@ -24,7 +24,7 @@ from samples import ROOT
 from launchwise.base.errors import UserError
 from launchwise.base.literals import cpp_comment, csv_table, html_text, visible, visible_lines
 from launchwise.cli import app
-from launchwise.exporting.files import write_answers
+from launchwise.exporting.exports import write_answers
 from launchwise.exporting.languages import cpp_header, macros_text, python_module
 from launchwise.learning.answers import MEASURED, Answer, Suggestion
 from launchwise.report.site import writing

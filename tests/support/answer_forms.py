@@ -16,7 +16,7 @@ import numpy as np
 from drawn_questions import Problem, Question
 
 from launchwise.base.expressions import Formulas, evaluate
-from launchwise.exporting.files import FORMATS, write_answers
+from launchwise.exporting.exports import FORMATS, write_answers
 from launchwise.exporting.formulas import EXPORTED_FACTS
 from launchwise.exporting.languages import cpp_name
 from launchwise.exporting.lookup import Judge, growth

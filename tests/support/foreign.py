@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from launchwise.importing.reading import read_sweeps
-from launchwise.importing.sweep import ForeignSweep
+from launchwise.importing.foreign_sweep import ForeignSweep
+from launchwise.importing.formats import read_sweeps
 
 X, Y, PAD = [16, 32, 64], [1, 2, 4], [0, 1]
 REPEATS = 5

@@ -9,7 +9,15 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.importing.csv_mapping import Mapped, columns_in, read_csv, rows_of_tuner
-from launchwise.importing.files import (
+from launchwise.importing.foreign_sweep import (
+    ForeignSweep,
+    is_overhead,
+    is_time_name,
+    time_among,
+    unit_in_name,
+)
+from launchwise.importing.kernel_tuner import is_cache, rows_in, sweep_of_cache, sweep_of_rows
+from launchwise.importing.opening import (
     MOST_BYTES,
     as_text,
     loaded,
@@ -17,15 +25,7 @@ from launchwise.importing.files import (
     parse_json,
     read_members,
 )
-from launchwise.importing.kernel_tuner import is_cache, rows_in, sweep_of_cache, sweep_of_rows
 from launchwise.importing.other_tuners import is_ktt, is_triton, sweep_of_ktt, sweep_of_triton
-from launchwise.importing.sweep import (
-    ForeignSweep,
-    is_overhead,
-    is_time_name,
-    time_among,
-    unit_in_name,
-)
 from launchwise.importing.t1 import Space, is_t1
 from launchwise.importing.t4 import is_t4, sweep_of_t4
 
