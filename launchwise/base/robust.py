@@ -51,17 +51,18 @@ LEAST_ROUNDS = 6
 
 EQUAL = 0.02  # Ratios this near to 1 make no difference to anybody
 
-FASTER, SLOWER, TIE, UNDECIDED = "faster", "slower", "tie", "undecided"
+OUTCOMES = ("faster", "slower", "tie", "undecided", "no interval")
+FASTER, SLOWER, TIE, UNDECIDED, NO_INTERVAL = OUTCOMES
 
 
 def outcome(low: float, high: float) -> str:
     """What the interval of a ratio of speeds says. ``faster`` or ``slower`` where it does not hold
-    1. ``tie`` only where all of it is within :data:`EQUAL` of 1: a wide interval that holds 1, or
-    none (NaN), leaves it ``undecided``."""
-    if low > 1:
-        return FASTER
-    if high < 1:
-        return SLOWER
+    1, ``tie`` only where all of it is within :data:`EQUAL` of 1. Without limits (NaN) it says
+    nothing: the ratio is all that is known."""
+    if not low <= high:
+        return NO_INTERVAL
+    if low > 1 or high < 1:
+        return FASTER if low > 1 else SLOWER
     return TIE if low >= 1 / (1 + EQUAL) and high <= 1 + EQUAL else UNDECIDED
 
 

@@ -5,11 +5,13 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from exported import CONDITIONS
 from products import product
 
 from launchwise.base.expressions import evaluate
+from launchwise.base.robust import outcome
 from launchwise.base.vectors import nested
 from launchwise.exporting.entries import by_objective
 from launchwise.learning.splits import Case
@@ -17,8 +19,10 @@ from launchwise.report.blocks import Page, Section
 from launchwise.report.pages import finder
 from launchwise.report.site import writing
 from launchwise.report.site.assemble import Report
+from launchwise.tables.measurements import SPEEDUPS, faster_libraries
+from tests.support import report_study
 from tests.support.browsing import choose, load
-from tests.support.report_pages import RUN, write
+from tests.support.report_pages import RUN, files_of, write
 
 pytestmark = pytest.mark.browser
 
@@ -110,6 +114,34 @@ def test_an_answer_by_another_objective_says_so(browser, products, tmp_path):
     table = replace(one.table, stored=by_objective(one.table.stored, "energy"))
     load(browser, front_page([replace(one.study, table=table)], tmp_path))
     assert "chosen by time: no energy is known of it here." in browser.page_source
+
+
+def test_page_and_command_name_the_same_faster_libraries(browser, tmp_path):
+    made, random, count = report_study.study(), np.random.default_rng(SEED), 16
+    problem = made.answers[0]["problem"]
+    ratio, width = np.exp(random.normal(size=(2, count)))
+    # Less than six rounds have no interval.
+    width = np.where(random.random(count) < 0.4, np.nan, np.maximum(width, 1 / width))
+    rows = pd.DataFrame({"gpu": "big", "peer": [f"lib{k}." for k in range(count)], **problem})
+    for name in SPEEDUPS:
+        limits = {name: ratio, f"{name}_low": ratio / width, f"{name}_high": ratio * width}
+        rows = rows.assign(version="1", **limits)
+    faster = [one.split()[0] for one in faster_libraries(rows)["words"]]
+    surest = rows.set_index("peer").loc[faster, "speedup"].idxmin()
+    assert 1 < len(faster) < (ratio < 1).sum() > np.isnan(width[ratio.argmin()]) > 0
+    load(browser, write(files_of(replace(made, peers={"big": rows})), tmp_path) / "index.html")
+    assert choose(browser, "p-n", str(problem["n"])).startswith(f"Use {surest} (1)")
+    cells = "return [...document.querySelectorAll('.ranked tbody tr')].map((row) => row.innerText)"
+    few = [row for row in browser.execute_script(cells) if "too few rounds" in row]
+    assert len(few) == np.isnan(width).sum()
+    assert choose(browser, "p-n", "110").count("too few rounds") == len(few)
+    notices = "return [...document.querySelectorAll('.answer .notice')].map((one) => one.innerText)"
+    said = " ".join(browser.execute_script(notices))
+    assert [one for one in rows["peer"] if one in said] == faster
+    verdicts = "return arguments[0].map(([low, high]) => launchwiseOutcome(low, high))"
+    asked = rows[["speedup_low", "speedup_high"]].to_numpy()
+    sent = [[None if np.isnan(end) else end for end in limits] for limits in asked.tolist()]
+    assert browser.execute_script(verdicts, sent) == [outcome(*limits) for limits in asked]
 
 
 def test_answers_leave_the_front_page_one_screen(browser, page):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from docs.generator.recorded_answers import saved_by_energy
-from launchwise.base.robust import FASTER, TIE, UNDECIDED
+from launchwise.base.robust import FASTER, NO_INTERVAL, TIE, UNDECIDED
 from launchwise.experiment.study import Design
 from launchwise.report import wording
 from launchwise.report.answer.in_pairs import (
@@ -64,8 +64,8 @@ def test_a_gpu_is_one_row_over_the_fastest_of_its_problems():
     # The square root of 2 and 1.2: the sweep's fastest, not that of the rounds, whose gain of 1.25
     # they chose themselves. 3 of 30 pairs are discarded.
     (row,) = overview(paired())
-    assert row[3:11] == ["2", "1.549", "1.200", "2.000", "2", "0", "0", "0"]
-    assert row[11:14] == ["10.0", "0", "0"]
+    assert row[3:12] == ["2", "1.549", "1.200", "2.000", "2", "0", "0", "0", "0"]
+    assert row[12:15] == ["10.0", "0", "0"]
 
 
 def test_the_fastest_of_the_sweep_may_be_slower_in_pairs():
@@ -109,6 +109,10 @@ def test_every_problem_has_its_fastest_and_the_verdict():
         ["2.000", "1.990 to 2.010", FASTER, "17", "3"],
         ["1.200", "0.900 to 1.300", UNDECIDED, "10", "0"],
     ]
+    # Less than six rounds: the ratio is all that is known.
+    made = paired(gain_low=math.nan, gain_high=math.nan)
+    assert {row[5] for row in every(made)} == {NO_INTERVAL}
+    assert overview(made)[0][7:12] == ["0", "0", "0", "0", "2"]
 
 
 def test_without_pairs_there_is_no_section():
@@ -117,7 +121,7 @@ def test_without_pairs_there_is_no_section():
 
 def test_problems_under_a_power_cap_are_counted_and_not_discarded():
     throttle = ["", "", "sw_power_cap", "", "idle+sw_power_cap", ""]
-    shares = [[row[12] for row in overview(made)] for made in (paired(), paired(throttle=throttle))]
+    shares = [[row[13] for row in overview(made)] for made in (paired(), paired(throttle=throttle))]
     # The fastest of the second size, not of the first.
     assert shares == [["0"], ["50"]]
 
@@ -220,7 +224,7 @@ def test_kinds_of_problems_that_a_library_serves_otherwise_stand_apart():
 
 def test_a_library_is_compared_with_the_fastest_and_with_the_usual_choice():
     found = overview(with_library(), "cublas (13)")
-    assert [[row[1], *row[3:5], *row[7:11], row[13]] for row in found] == [
+    assert [[row[1], *row[3:5], *row[7:11], row[14]] for row in found] == [
         ["fastest", "1", "2.000", "1", "0", "0", "0", "1"],
         ["usual choice", "1", "1.000", "0", "0", "1", "0", "1"],
     ]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from launchwise.base.robust import EQUAL, FASTER, SLOWER, TIE, UNDECIDED, Ratio, outcome
+from launchwise.base.robust import EQUAL, LEAST_ROUNDS, OUTCOMES, Ratio, outcome
 from launchwise.experiment.method import Confirmation
 from launchwise.learning.features import Domain
 from launchwise.learning.merit import FEWEST, geometric_mean
@@ -46,9 +46,9 @@ NOTE = (
     "fastest ran; a design has its fastest row of the rounds. Discarded: SM clocks differ by more "
     f"than {100 * Confirmation().clock_tolerance:g} %, or heat or a weak supply held the card "
     "back. A power cap discards none: it lowers the clocks of both. Intervals (95 %) hold another "
-    f"visit, those over libraries these rounds alone. A tie lies within {100 * EQUAL:g} % of 1. "
-    "One timer took all rounds of a problem, of short runs not always that of the sweep: events "
-    "hold what the host's launch takes, replayed graphs do not."
+    f"visit, those over libraries these rounds alone; less than {LEAST_ROUNDS} rounds give none. A "
+    f"tie lies within {100 * EQUAL:g} % of 1. One timer took all rounds of a problem, of short "
+    "runs not always the sweep's: events hold what the host's launch takes, replayed graphs do not."
 )
 
 OVERVIEW = [
@@ -62,7 +62,7 @@ OVERVIEW = [
         field("least", "least", wording.fixed),
         field("largest", "largest", wording.fixed),
     ),
-    *(field(name, name, wording.count, "problems") for name in (FASTER, SLOWER, TIE, UNDECIDED)),
+    *(field(name, name, wording.count, "problems") for name in OUTCOMES),
     field("discarded", "thrown", wording.percent, "% of pairs"),
     field("under a power cap", "capped", percents(0), "% of problems"),
     field("failed", "failed", wording.count, "problems"),
@@ -131,7 +131,7 @@ def _overview(study: StudyData, gpu: str, rows: list[dict[str, Any]]) -> Iterato
             "mean": geometric_mean(known["gain"].to_numpy()),
             "least": known["gain"].min(),
             "largest": known["gain"].max(),
-            **{name: said[name] for name in (FASTER, SLOWER, TIE, UNDECIDED)},
+            **{name: said[name] for name in OUTCOMES},
             "thrown": members["thrown"].sum() / tried if tried else float("nan"),
             "capped": known["capped"].mean(),
             "failed": len(members) - len(known),

@@ -4,6 +4,8 @@
   const value = window.launchwiseValue;
   const EQUAL = window.launchwiseEqual;
   const outcome = window.launchwiseOutcome;
+  // What an interval that leaves the order open says.
+  const open = (low, high) => ({ tie: "tie", undecided: "undecided" })[outcome(low, high)] ?? "";
 
   const number = window.launchwiseNumber;
   const apart = window.launchwiseApart;
@@ -123,7 +125,7 @@
     if (gain === null) return `The gain over ${name} is not known.`;
     const how = entry[PAIRED] ? ", measured in pairs" : "";
     const [times, between] = within(gain, low, high, 3, data.percents[entry[BASIS]]);
-    const said = low === null ? "" : outcome(low, high);
+    const said = open(low, high);
     if (said) return `${said === "tie" ? "A tie with" : "Undecided against"} ${name}: ${times} times its speed${between}${how}.`;
     return `${times} times the speed of ${name}${between}${unsure(data, entry, low)}${how}.`;
   };
@@ -170,9 +172,9 @@
       }
     }
     const named = libraries_.filter((one) => one.far === 1).map((one) => {
-      const [ms, low, high] = relativeTo(data, entry, one).map((ratio) => ratio * entry[TIME]);
+      const [ms, low, high] = relativeTo(data, entry, one).map((ratio) => ratio === null ? null : ratio * entry[TIME]);
       return [one.name, ms, low, high, true];
-    });
+    }).filter(([, ms]) => ms !== null);
     rows.push(...named);
     if (rows.length < 2) return [];
     const percent = data.percents[entry[BASIS]];
@@ -202,9 +204,10 @@
       const beside = place && (measured || isLibrary);
       if (place && !beside && low !== null && high !== null) took.append(element("span", `${number(low, 4)} to ${number(high, 4)}`, "detail"));
       const slower = element("td", place ? number(100 * (ms / entry[TIME] - 1), 2) : "–");
-      if (beside && low !== null) {
+      if (beside && low === null && isLibrary) slower.append(element("span", FEW, "detail"));
+      else if (beside && low !== null) {
         const [least, most] = [low / entry[TIME], high / entry[TIME]];
-        const said = outcome(least, most);
+        const said = open(least, most);
         slower.append(element("span", `${number(100 * (least - 1), 2)} to ${number(100 * (most - 1), 2)}${said && `, ${said}`}`, "detail"));
       }
       line.append(name, took, slower);
@@ -235,12 +238,15 @@
     return least === Infinity ? [] : rows.filter((one) => one.far === least);
   };
   const relativeTo = (data, entry, { ratios }) => entry[CHOICE] === entry[USUAL] ? ratios.slice(3) : ratios.slice(0, 3);
-  const libraryWords = ({ name, ratios: [ratio, low, high] }) => high < 1 ? `${name} is ${number(1 / ratio)} times as fast as the fastest kernel here`
-    : low > 1 ? `${name} takes ${number(ratio)} times as long as the fastest kernel here`
-      : `${name}: a tie with the fastest kernel here, or undecided (${number(low)} to ${number(high)} times its time)`;
+  // Whether a library is surely faster than the fastest kernel: ratios are its time over the kernel's.
+  const isFaster = ({ ratios: [, low, high] }) => outcome(low, high) === "slower";
+  const FEW = "too few rounds for an interval";
+  const libraryWords = ({ name, ratios: [ratio, low, high] }) => open(low, high)
+    ? `${name}: ${open(low, high) === "tie" ? "a tie with" : "undecided against"} the fastest kernel here (${number(low)} to ${number(high)} times its time)`
+    : `${name} ${ratio < 1 ? `is ${number(1 / ratio)} times as fast` : `takes ${number(ratio)} times as long`} as the fastest kernel here${low === null ? `, in ${FEW}` : ""}`;
   // Of another problem than the one asked; of this one the table has a row each.
   const besides = (data, found, name) => found.filter((one) => one.far > 1).map((one) => element("p",
-    `At ${name(one.problem)}, the nearest problem with libraries in pairs, ${libraryWords(one)}.`, one.ratios[2] < 1 ? "notice" : "note"));
+    `At ${name(one.problem)}, the nearest problem with libraries in pairs, ${libraryWords(one)}.`, isFaster(one) ? "notice" : "note"));
   // What is in doubt of the sweep, and whether it touches this answer.
   const doubt = (data, entry, context) => {
     if (!Object.hasOwn(data.doubts, context.gpu) || entry[BLIND] || noEntry(data, entry)) return [];
@@ -291,7 +297,7 @@
     const measured = entry[BASIS] === data.measured;
     const command = ["launchwise", "recommend", ...context.options, context.study, "--gpu", context.gpu, ...data.parameters.map((one, k) => `${one.name}=${asked[k]}`)].map(word).join(" ");
     const beside = libraries(data, context, asked);
-    const faster = beside.filter((one) => one.far === 1 && one.ratios[2] < 1).sort((one, other) => one.ratios[0] - other.ratios[0]);
+    const faster = beside.filter((one) => one.far === 1 && isFaster(one)).sort((one, other) => one.ratios[0] - other.ratios[0]);
     const heading = element("p", faster.length ? `Use ${faster[0].name}, ${number(1 / faster[0].ratios[0])} times as fast in pairs; of the kernels here: ` : "Use ", "use");
     heading.append(element("strong", words(entry)));
     made.push(heading);

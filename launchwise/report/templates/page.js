@@ -116,11 +116,12 @@
     return enough;
   };
 
-  // What the interval of a ratio of speeds says, as launchwise/base/paired.py does.
+  // What the interval of a ratio of speeds says, as launchwise/base/robust.py does: nothing without limits, which null is not above or below.
   const EQUAL = 1.02;
   window.launchwiseEqual = EQUAL;
-  window.launchwiseOutcome = (low, high) => low > 1 || high < 1 ? ""
-    : low >= 1 / EQUAL && high <= EQUAL ? "tie" : "undecided";
+  window.launchwiseOutcome = (low, high) => low === null || high === null ? "no interval"
+    : low > 1 || high < 1 ? low > 1 ? "faster" : "slower"
+      : low >= 1 / EQUAL && high <= EQUAL ? "tie" : "undecided";
   const inflated = async () => {
     if (!window.launchwisePlotly) await appended((script) => { script.src = held.dataset.plotly; });
     const source = await inflate(window.launchwisePlotly);
