@@ -46,7 +46,7 @@ def test_from_an_empty_folder_to_the_answer(installed, tmp_path):
     made, wanted = (path / "spec.yaml" for path in (tmp_path / "smooth", EXAMPLE))
     # The answers to the questions, and the title.
     lines = {line.partition("  #")[0] for line in made.read_text().splitlines()}
-    assert made.read_text().count("# ?") == 5
+    assert made.read_text().count("# ?") == 3
     kept = {line.partition("  #")[0] for line in wanted.read_text().splitlines()}
     assert 0 < len(kept - lines) <= MOST_EDITS
     made.write_text(smaller(wanted.read_text(), FEWER))

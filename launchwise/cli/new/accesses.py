@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from launchwise.cli.new.body import Body, Frame, Polynomial, add, uncast
+from launchwise.cli.new.body import Body, Frame, Polynomial, add, names_of, uncast
 from launchwise.cli.new.signature import Parameter
-from launchwise.cuda_text.syntax import child, plain, text_of
+from launchwise.cuda_text.syntax import child, text_of
 
 _ATOMIC = ("atomic", "red_", "__nv_atomic")
 _LISTS = ("argument_list", "initializer_list")
@@ -32,10 +32,21 @@ class Accesses:
     def __init__(self, body: Body) -> None:
         self._body = body
         self._found: dict[str, list[Access]] = {}
+        self.recast: set[str] = set()  # arrays that are read as another type
+        self.indexing: set[str] = set()  # arrays whose elements index another
         for frame, node in body.nodes("identifier"):
             # By its name, or by that of a pointer into it.
             if array := self.place(node, frame)[0]:
                 self._found.setdefault(array, []).append(self._access(node, frame))
+        for frame, node in body.nodes("subscript_argument_list"):
+            index = body.value(node.named_children[0], frame) if node.named_children else {}
+            self.indexing |= {
+                one for one in body.arrays for name in names_of(index) if f"{one}[" in name
+            }
+        for frame, node in body.nodes("cast_expression", "call_expression"):
+            inner = uncast(node)
+            if inner != node and "*" in text_of(node)[: inner.start_byte - node.start_byte]:
+                self.recast.add(self.place(inner, frame)[0])
 
     def of(self, array: str) -> list[Access]:
         """Uses of an array, in the order of the text, those of called functions last."""
@@ -84,7 +95,12 @@ class Accesses:
             index is not None or text_of(element).startswith("*") or "field" in element.type
         ):
             atomic = _atomic(parent)
-            return Access(frame, pointer, None, "rw" if atomic else _given(pointer), atomic)
+            is_followed = (
+                parent is not None
+                and (parent.parent and parent.parent.id, frame) in self._body.calls
+            )
+            given = "" if is_followed else _given(pointer)
+            return Access(frame, pointer, None, "rw" if atomic else given, atomic)
         while (holder := element.parent) is not None and (
             holder.type == "parenthesized_expression"
             or (
@@ -122,23 +138,6 @@ class Accesses:
 
     def atomics(self, array: str) -> list[Access]:
         return [one for one in self.of(array) if one.atomic]
-
-    def is_single(self, array: str) -> bool:
-        """Whether a kernel reaches the first element only: ``*flag = 1``, ``x[0]``."""
-        every = self.of(array)
-        first = [
-            one.use not in ("", "?")
-            and not one.atomic
-            and one.pointer.type == "identifier"
-            and (one.index is None or text_of(one.index) == "0")
-            for one in every
-        ]
-        return bool(every) and all(first)
-
-    def reaches_next(self, array: str) -> bool:
-        """Whether a kernel reads a range of an array's elements: ``x[v + 1] - x[v]``."""
-        texts = {"".join(plain(one.index).split()) for one in self.of(array) if one.index}
-        return any(f"{text}+1" in texts for text in texts if text.isidentifier())
 
 
 def _given(pointer: Node) -> str:

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from launchwise.base.expressions import evaluate
-from launchwise.base.literals import whole
-from launchwise.cli.new.shapes import PITCH, Reading, draft_shape, shape_of_atomics
+from launchwise.cli.new.shapes import Reading, draft_shape
 from launchwise.cli.new.signature import Kernel, Parameter, Source
 from launchwise.cli.new.tunables import needed_nodes, used_constants
 from launchwise.cli.new.yaml_lines import Line
@@ -18,7 +17,6 @@ from launchwise.cuda_text.types import BYTES
 
 _UNKNOWN_BYTES = 16  # Bytes of a structure that the file does not show
 _LONGEST_SAID = 80  # Most letters of an expression that a question says
-_INDICES = re.compile(r"ind(ex|ices)|idx|offset|_?ptr$|^ptr")
 
 
 def draft_arguments(reading: Reading) -> list[Line]:
@@ -37,10 +35,12 @@ def draft_arguments(reading: Reading) -> list[Line]:
     return lines
 
 
-def _fill(one: Parameter) -> str:
-    if "float" in one.type or not (one.type or one.counts):
+def _fill(one: Parameter, kind: Any = "", indexes: bool = False) -> str:
+    if isinstance(kind, dict):
+        return ""
+    if kind != "uint8" and ("float" in one.type or not (one.type or one.counts)):
         return "normal"
-    return "iota" if _INDICES.search(one.name.lower()) else "uniform"
+    return "iota" if indexes else "uniform"
 
 
 def _type(one: Parameter, reading: Reading) -> tuple[Any, str]:
@@ -61,21 +61,17 @@ def _array(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]]
     kind, unclear = _type(one, reading)
     accesses = reading.accesses
     role, question = accesses.role(one)
-    atomics = accesses.atomics(one.name)
-    if atomics and not one.const:
-        shape, ask = shape_of_atomics(one.name, reading)
+    atomics = accesses.atomics(one.name) if role != "input" else []
+    shape, ask = draft_shape(one, reading)
+    fill = _fill(one, kind, one.name in accesses.indexing)
+    if atomics:
         fill = "zeros"
         if any(re.search("min|cas|and", each.atomic.lower()) for each in atomics):
             question = "what does the array hold before an atomic operation?"
-    else:
-        shape, ask = draft_shape(one, reading), "shape"
-        fill = "uniform" if kind == "uint8" else _fill(one) if isinstance(kind, str) else ""
-        if accesses.is_single(one.name):
-            shape, ask = [one.width] if one.width > 1 else [1], "shape: one element?"
-            if role == "output":
-                ask = f"{ask} Where not every launch writes it, it is inout"
-        if fill == "iota" and role != "output":
-            ask = f"{ask}; fill: what do the indices reach?"
+    elif role == "output" and {*shape} == {1}:
+        question = "where not every launch writes it, it is inout"
+    elif fill == "iota" and role != "output":
+        question = "; ".join(filter(None, [question, "fill: what do the indices reach?"]))
     if kind == "uint8" and unclear:
         known = reading.source.names.structure(one.written)
         size = known.size if known is not None and known.size else _UNKNOWN_BYTES
@@ -96,18 +92,15 @@ def _number(one: Parameter, reading: Reading) -> tuple[dict[str, Any], list[str]
         kind = dict.fromkeys("xyzw"[: one.width], one.type)
     if isinstance(kind, dict):
         fields = {
-            name: sizes.renamed.get(
+            name: sizes.get(
                 f"{one.name}.{name}", "1.0" if "float" in each or "complex" in each else "1"
             )
             for name, each in kind.items()
         }
         return {"type": kind, "value": fields}, [f"fields of {one.written}"]
-    value: Any = sizes.renamed.get(one.name)
+    value: Any = sizes.get(one.name)
     if value is not None:
         return {"type": kind, "value": value}, [unclear]
-    if PITCH.search(one.name.lower()):
-        value = sizes.axes.get("x", sizes.names[0])
-        return {"type": kind, "value": value}, [unclear, "elements per row"]
     real = "float" in one.type or (kind in reading.kernel.types.values() and not one.counts)
     return {"type": kind, "value": 1.0 if real else 1}, [unclear, "value"]
 
@@ -139,8 +132,8 @@ def _constant_shape(one: Parameter, fixed: Mapping[str, int]) -> tuple[list[Any]
     return [*shape, *([one.width] if one.width > 1 else [])], "shape" if unclear else ""
 
 
-HostLaunch = tuple[list[int | None], str]
-"""Threads of a block, None for what is no number, and the bytes of dynamic shared memory."""
+HostLaunch = tuple[list[str], str]
+"""Sides of a block, numbers where they are known, and the bytes of dynamic shared memory."""
 
 
 def host_launch(source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> HostLaunch:
@@ -157,9 +150,8 @@ def host_launch(source: Source, kernel: Kernel, fixed: Mapping[str, int]) -> Hos
     def value(text: str) -> str:
         return next(iter(host.value(text, place)), text)
 
-    sides = map(value, host.sides(block, place))
-    threads = [fixed[side] if side in fixed else whole(side) for side in sides]
-    return threads, value(plain(more[0]))[:_LONGEST_SAID] if more else ""
+    sides = [str(fixed.get(side, side)) for side in map(value, host.sides(block, place))]
+    return sides, value(plain(more[0]))[:_LONGEST_SAID] if more else ""
 
 
 def shared_bytes(source: Source, kernel: Kernel, given: str, block: Sequence[str]) -> list[Line]:

@@ -82,6 +82,18 @@ def written(one: Polynomial) -> str:
     return text or "0"
 
 
+def length_of(bound: Polynomial, names: Mapping[str, str]) -> str:
+    """A bound as an expression over problem parameters, by their names in the kernel; '' where it
+    reads other names."""
+    found: Polynomial = {}
+    for term, factor in bound.items():
+        known = tuple(names.get(name, "") for name in term)
+        if "" in known:
+            return ""
+        found = add(found, {known: factor})
+    return written(found) if names_of(found) else ""
+
+
 def uncast(node: Node) -> Node:
     """What stands in brackets, casts and constructors of numbers."""
     while True:
@@ -158,7 +170,7 @@ class Frame:
 
     body: Node
     given: Mapping[str, tuple[Node, Frame]] = field(default_factory=dict)
-    call: int = -1  # place in the kernel's own body from which it is called; -1 for that body
+    caller: tuple[Node, Frame] | None = None  # the call, and where it stands
     depth: int = 0
 
 
@@ -181,12 +193,12 @@ class Body:
         self.kernel = kernel
         self.arrays = [one.name for one in kernel.parameters if one.pointer]
         self.frames = [Frame(item.body) for item in kernel.items if item.body is not None]
-        self._calls: dict[tuple[int, Frame], Frame] = {}
+        self.calls: dict[tuple[int, Frame], Frame] = {}
         self._depth = 0
         for frame in self.frames:
             for call in walk(frame.body, "call_expression"):
                 if len(self.frames) < _MOST_FRAMES and (made := self._called(call, frame)):
-                    self._calls[call.id, frame] = made
+                    self.calls[call.id, frame] = made
                     self.frames.append(made)
         self.defined: dict[tuple[Frame, str], list[Definition]] = {}
         self._values: dict[tuple[int, int, frozenset[str]], Polynomial] = {}
@@ -212,9 +224,8 @@ class Body:
         if known is None or given is None or frame.depth >= _DEEPEST:
             return None
         named = zip(known[0].parameters, given.named_children, strict=False)
-        place = call.start_byte if frame.depth == 0 else frame.call
         arguments = {each.name: (node, frame) for each, node in named}
-        return Frame(known[1], arguments, place, frame.depth + 1)
+        return Frame(known[1], arguments, (call, frame), frame.depth + 1)
 
     # Definitions
 
@@ -261,7 +272,7 @@ class Body:
     def _expand(self, node: Node, frame: Frame, keep: frozenset[str]) -> Polynomial | None:
         if node.type == "identifier":
             return self._variable(text_of(node), node.start_byte, frame, keep)
-        made = self._calls.get((node.id, frame))
+        made = self.calls.get((node.id, frame))
         returned = list(walk(made.body, "return_statement")) if made is not None else []
         if made is None or len(returned) != 1 or not returned[0].named_children:
             return None

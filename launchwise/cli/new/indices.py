@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,23 +14,30 @@ from launchwise.cli.new.body import (
     Polynomial,
     add,
     coefficient,
+    multiply,
     names_of,
     uncast,
 )
-from launchwise.cuda_text.syntax import child, text_of
+from launchwise.cuda_text.syntax import above, child, text_of
 
 AXES = "xyz"
 _MIRROR = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _MOST_COMPARISONS = 2_000
+_LEAVES = {"return_statement", "continue_statement", "break_statement"}
+_AROUND = ("parenthesized_expression", "condition_clause")
 
 
 @dataclass(frozen=True)
 class Comparison:
     """A comparison of an index with a bound: ``index < bound``."""
 
-    name: str  # the index where it is one name, else empty
-    index: Polynomial  # what it stands for, with everything expanded
+    frame: Frame
+    node: Node
+    is_below: bool  # whether it holds for indices below the bound
+    index: Polynomial  # what depends on threads, blocks and variables, with everything expanded
     bound: Polynomial  # the first value that it may not have
+    walking: Polynomial  # the same where variables that loops change stand for themselves,
+    limit: Polynomial  # and its bound
 
 
 class Indices:
@@ -41,35 +48,32 @@ class Indices:
         self.comparisons: list[Comparison] = []
         for frame, node in body.nodes("assignment_expression", "update_expression"):
             self._read_step(frame, node)
+        self.kept = frozenset(self.steps) - {*body.arrays}
+        self._locals = {name for _, name in body.defined} | {"threadIdx", "blockIdx"}
         for frame, node in body.nodes("binary_expression"):
             left, right = child(node, "left"), child(node, "right")
-            if text_of(child(node, "operator")) in _MIRROR and left is not None and right:
-                self._compare(frame, text_of(child(node, "operator")), left, right)
-        self._every = [
-            *body.definitions(),
-            *(one.index for one in self.comparisons),
-            *self.steps.values(),
-            *(index for _, index in self.subscripts()),
-        ]
+            operator = text_of(child(node, "operator"))
+            if operator in _MIRROR and left is not None and right is not None:
+                self.comparisons += self._compared(frame, node, operator, left, right)
+            if len(self.comparisons) > _MOST_COMPARISONS:
+                break
 
-    def placed(self, axis: str) -> Iterator[tuple[Polynomial, Polynomial]]:
-        """Indices that depend on ``blockIdx`` along an axis, and its factor in each."""
-        for one in self._every:
-            if factor := coefficient(one, f"blockIdx.{axis}"):
-                yield one, factor
-
-    def sides(self) -> dict[str, list[Polynomial]]:
-        """Axis of threads to the distances of blocks in indices whose threads are neighbours; only
-        in those that no loop changes, as loops may go on by the threads of the block."""
-        found: dict[str, list[Polynomial]] = {axis: [] for axis in AXES}
-        keep = frozenset(self.steps)
-        every = (*self.body.definitions(keep=keep), *(one for _, one in self.subscripts(keep)))
-        for one in (each for each in every if not names_of(each) & keep):
-            for axis in AXES:
-                if coefficient(one, f"threadIdx.{axis}") == {(): 1}:
-                    factors = (coefficient(one, f"blockIdx.{other}") for other in AXES)
-                    found[axis] += [factor for factor in factors if factor]
-        return found
+    def sides(self, axis: str) -> tuple[list[Polynomial], list[Polynomial]]:
+        """What lies between neighbouring turns of a loop, and between neighbouring blocks, in
+        indices whose threads along an axis are neighbours."""
+        turns, blocks = [], []
+        subscripts = (one for _, one in self.subscripts(self.kept))
+        for one in (*self.body.definitions(keep=self.kept), *subscripts):
+            if coefficient(one, f"threadIdx.{axis}") == {(): 1}:
+                loops = names_of(one) & self.kept
+                turns += [multiply(coefficient(one, each), self.steps[each]) for each in loops]
+                if not loops:
+                    blocks += [coefficient(one, f"blockIdx.{each}") for each in AXES]
+        for name, step in self.steps.items():
+            starts = [*self.body.definitions(name)]
+            axes = {each for start in starts for each in AXES if (f"threadIdx.{each}",) in start}
+            turns += [step] if axes == {axis} else []
+        return turns, [*filter(None, blocks)]
 
     def held_by_threads(self, axis: str) -> str:
         """An array in shared memory of which each thread along an axis has an element; or ''."""
@@ -77,15 +81,6 @@ class Indices:
         thread = (f"threadIdx.{axis}",)
         names = (name.partition("[")[0] for name, one in self.subscripts() if thread in one)
         return next((name for name in names if name in shared), "")
-
-    def started_by(self, name: str) -> set[str]:
-        """Axes of ``threadIdx`` on which the first value of a variable depends, each alone."""
-        starts = list(self.body.definitions(name))
-        return {axis for one in starts for axis in AXES if (f"threadIdx.{axis}",) in one}
-
-    def pitches(self) -> set[str]:
-        """Names by which indices of blocks are multiplied."""
-        return {name for axis in AXES for _, one in self.placed(axis) for name in names_of(one)}
 
     def subscripts(self, keep: frozenset[str] = frozenset()) -> Iterator[tuple[str, Polynomial]]:
         """Names of what is indexed, and the index."""
@@ -96,13 +91,6 @@ class Indices:
                 if len(text_of(index)) < 240:
                     yield text_of(uncast(array)), self.body.value(index, frame, keep)
 
-    def per_block(self, axis: str) -> list[Polynomial]:
-        """Factors of ``blockIdx`` along an axis in indices, the most frequent first."""
-        factors = [factor for _, factor in self.placed(axis)]
-        known = [one for one in factors if not any(name[0] == "?" for name in names_of(one))]
-        counted = Counter(tuple(sorted(one.items())) for one in known)
-        return [dict(one) for one, _ in counted.most_common()]
-
     def bounds(self, axis: str) -> list[Comparison]:
         """Comparisons of indices that depend on ``blockIdx`` along an axis alone."""
         found = []
@@ -110,9 +98,24 @@ class Indices:
             terms = (term for term in one.index if not any("gridDim" in name for name in term))
             plain = {name for term in terms for name in term}
             others = {each for each in AXES if f"blockIdx.{each}" in plain} - {axis}
-            if f"blockIdx.{axis}" in names_of(one.index) and not others:
+            is_size = bool(names_of(one.bound)) or one.is_below
+            if f"blockIdx.{axis}" in names_of(one.index) and not others and is_size:
                 found.append(one)
         return found
+
+    def guards(self, frame: Frame, node: Node) -> Iterator[Comparison]:
+        """Comparisons that hold wherever a node of a body runs, without those of a caller whose
+        names the body has for something else."""
+        hidden: set[str] = set()
+        while True:
+            for one in self.comparisons:
+                is_clear = hidden.isdisjoint(names_of(one.walking))
+                if one.frame is frame and is_clear and _guards(one, node):
+                    yield one
+            if frame.caller is None:
+                return
+            hidden |= {*frame.given} | {name for own, name in self.body.defined if own is frame}
+            node, frame = frame.caller
 
     def strides_over_grid(self, axis: str) -> bool:
         """Whether a loop goes on by the size of the grid along an axis."""
@@ -127,29 +130,48 @@ class Indices:
         elif right is not None and operator == "+=":
             self.steps[name] = self.body.value(right, frame)
 
-    def _compare(self, frame: Frame, operator: str, left: Node, right: Node) -> None:
-        one, other = self.body.value(left, frame), self.body.value(right, frame)
-        if _depends(other) and not _depends(one):
-            left, one, other, operator = right, other, one, _MIRROR[operator]
-        elif _depends(other) or len(self.comparisons) > _MOST_COMPARISONS:
-            return
-        name = text_of(left) if left.type == "identifier" else ""
-        if not _depends(one) and name not in self.steps:
-            return
-        # `i <= last` and `i > last` exclude what comes after last.
-        bound = add(other, {(): int(operator in ("<=", ">"))})
-        # `i + width < n` as `i < n - width`.
-        offset = {term: factor for term, factor in one.items() if _is_fixed(term)}
-        if not name or set(offset) == {()}:
-            one, bound = add(one, offset, -1), add(bound, offset, -1)
-        self.comparisons.append(Comparison(name, one, bound))
+    def _compared(
+        self, frame: Frame, node: Node, operator: str, left: Node, right: Node
+    ) -> Iterator[Comparison]:
+        if self._moves(self.body.value(right, frame, self.kept)):
+            left, right, operator = right, left, _MIRROR[operator]
+        sides = []
+        for keep in (frozenset[str](), self.kept):
+            one, other = (self.body.value(each, frame, keep) for each in (left, right))
+            # `i <= last` and `i > last` exclude what comes after last; `i + w < n` as `i < n - w`.
+            offset = {term: n for term, n in one.items() if not self._moves({term: n})}
+            after = add(add(other, {(): int(operator in ("<=", ">"))}), offset, -1)
+            sides += [add(one, offset, -1), after]
+        if sides[2] and not self._moves(sides[3]):
+            yield Comparison(frame, node, operator[0] == "<", *sides)
+
+    def _moves(self, one: Polynomial) -> bool:
+        """Whether an expression depends on the thread, the block or a variable."""
+        text = " ".join(re.sub(r"\.\w+", "", name) for name in names_of(one))
+        return not self._locals.isdisjoint(re.findall(r"\w+", text))
 
 
-def _depends(one: Polynomial) -> bool:
-    """Whether an expression depends on the thread or the block."""
-    return any(word in name for name in names_of(one) for word in ("threadIdx", "blockIdx"))
-
-
-def _is_fixed(term: tuple[str, ...]) -> bool:
-    """Whether a product depends on no thread, no block, and nothing unknown."""
-    return not any("Idx" in name or "Dim" in name or name.startswith("?") for name in term)
+def _guards(one: Comparison, node: Node) -> bool:
+    """Whether a comparison is that of a branch or a loop around a node, or what lies above a bound
+    returns before."""
+    inner = one.node
+    for outer in above(one.node):
+        parts = [child(outer, name) for name in ("consequence", "body", "alternative")]
+        if any(part is not None for part in parts):
+            if child(outer, "condition") != inner:
+                return False
+            then, body, other = parts
+            # Only what a branch does where the comparison holds.
+            inside = next(part for part in (then, body) if part is not None)
+            if one.is_below:
+                return inside.start_byte <= node.start_byte < inside.end_byte
+            leaves = {each.type for each in (inside, *inside.named_children)}
+            around = outer.parent
+            later = around is not None and outer.end_byte <= node.start_byte < around.end_byte
+            return other is None and later and bool(leaves & _LEAVES)
+        sign = text_of(child(outer, "operator"))
+        is_joined = outer.type == "binary_expression" and sign == ("&&" if one.is_below else "||")
+        if not is_joined and outer.type not in _AROUND:
+            return False
+        inner = outer
+    return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -191,16 +190,7 @@ def _integer(text: str) -> int | None:
     return {"true": 1, "false": 0}.get(text, whole(text))
 
 
-_BLOCK = re.compile(
-    r"block|threads|work_?group|local_(work_)?size|group_size|\bcta|^bdim|^b[xyz]$|tpb|^blk|^[wl]gs$"
-)
-_NO_BLOCK = re.compile(
-    r"(_|^b|size)[mnk]$|blocks(?!ize)|per_thread|threads_per_(item|row)|per_block(?<!threads_per_block)"
-)
-_SIZE = re.compile(r"width|height|depth|radius|border|filter|^n[xyz]$|^n_")
-"""Names of sides of the block, and of sizes that are no tunables, lower case."""
 _CHANGES = "tunes nothing if it changes the result: then make it a problem parameter with values"
-_AXIS = re.compile(r"(?:_|size|dim|block|tile|^b|^t|^ls)([xyz])$")
 
 
 @dataclass(frozen=True)
@@ -209,75 +199,50 @@ class Tunable:
     kind: str  # ``build`` or ``launch``
     values: list[Any]  # from which launchwise chooses
     start: Any  # value of the baseline
-    role: str  # block, flag, size or other
-    axis: str = ""  # ``x``, ``y``, ``z``, or nothing
     question: str = ""  # what a person must decide; empty for nothing
     given: bool = False  # whether the file itself gives ``start``
 
 
-def axis_of(name: str) -> str:
-    """Axis that the end of a name says."""
-    lower = name.lower()
-    if match := _AXIS.search(lower):
-        return match[1]
-    if lower.endswith(("rows", "height")):
-        return "y"
-    return "x" if lower.endswith(("cols", "columns", "width")) and "vec" not in lower else ""
-
-
-def is_block(name: str) -> bool:
-    lower = name.lower()
-    return bool(_BLOCK.search(lower)) and not _NO_BLOCK.search(lower)
-
-
 def compiled_in(needs: Sequence[Need], reserved: Collection[str]) -> dict[str, str]:
-    """Macros that are no tunables, such as the width of a filter or a type, to their values.
+    """Macros that are no tunables, lengths of constant memory and types, to their values.
     ``reserved`` are names that no tunable may have."""
     found = {need.name: "'float'" for need in needs if need.is_type}
     for need in needs:
-        named = bool(_SIZE.search(need.name.lower())) and not is_block(need.name)
-        is_size = need.is_size or (named and not need.compared)
-        no_tunable = is_size or need.name in reserved
+        no_tunable = need.is_size or need.name in reserved
         if no_tunable and not (need.in_template or need.is_type or need.only_tested):
-            usual = 1024 if "max" in need.name.lower() else 5
-            found[need.name] = str(usual if need.default is None else need.default)
+            found[need.name] = str(5 if need.default is None else need.default)
     return found
 
 
 def draft_tunables(needs: Sequence[Need]) -> list[Tunable]:
     """Build tunables for the macros of a kernel, as the file uses them."""
-    several = sum(is_block(need.name) for need in needs) > 1
-    return [_tunable(need, several) for need in needs]
+    return [*map(_tunable, needs)]
 
 
-VALUES = "values"  # Question of a tunable of which nothing says them
-_FEW = (1, 2, 4)  # Values of a tunable whose name says nothing
+VALUES = "values; or a side of the block; or under macros, where it changes the result"
+_FEW = (1, 2, 4)
 
 
-def _tunable(need: Need, several: bool) -> Tunable:
-    """``several`` says that the block has several sides by their names."""
-    own, compared, axis = need.default, need.compared, axis_of(need.name)
+def _tunable(need: Need) -> Tunable:
+    own, compared = need.default, need.compared
     start: Any
     if need.names:
         start = need.text if need.text in need.names else need.names[0]
-        return Tunable(need.name, "build", [*need.names], start, "flag", "", _CHANGES, True)
-    if is_block(need.name):
-        values, first = block_values(axis, several)
-        role, question = "block", ""
-    elif need.is_flag:
+        return Tunable(need.name, "build", [*need.names], start, _CHANGES, True)
+    if need.is_flag:
         usual = (0, 1) if len(compared) < 2 else ()
         values, first = sorted({*compared, *usual}), min((*compared, *usual))
-        role, question = "flag", _CHANGES
+        question = _CHANGES
     elif len(need.launched) > 1:
         own, values, first = need.launched[0], [*need.launched], need.launched[0]
-        role, question = "other", _CHANGES
+        question = _CHANGES
     else:
         around = [max(own // 4, 1), max(own // 2, 1), own, 2 * own] if own is not None else []
         values, first = (around if own is not None and own > max(_FEW) else [*_FEW]), _FEW[0]
-        role, question = "other", VALUES
+        question = VALUES
     values = sorted({*values, *compared, *([] if own is None else [own])})
     start = first if own is None else own
-    return Tunable(need.name, "build", values, start, role, axis, question, own is not None)
+    return Tunable(need.name, "build", values, start, question, own is not None)
 
 
 def block_values(axis: str, several: bool) -> tuple[list[Any], Any]:
@@ -294,4 +259,4 @@ def as_block(one: Tunable, axis: str, several: bool, square: bool = False) -> Tu
     values, start = ([8, 16, 32], 16) if square else block_values(axis, several)
     if one.given:
         values, start = sorted({*values, one.start}), one.start
-    return replace(one, role="block", axis=axis, values=values, start=start, question="")
+    return replace(one, values=values, start=start, question="")

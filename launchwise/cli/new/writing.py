@@ -12,8 +12,8 @@ from launchwise.cli.new.accesses import Accesses
 from launchwise.cli.new.arguments import draft_arguments, host_launch, shared_bytes
 from launchwise.cli.new.body import Body, axes_in, names_of
 from launchwise.cli.new.headers import remarks
-from launchwise.cli.new.indices import Indices
-from launchwise.cli.new.launches import draft_grid, draft_launch
+from launchwise.cli.new.indices import AXES, Indices
+from launchwise.cli.new.launches import draft_launch
 from launchwise.cli.new.shapes import Reading, draft_sizes
 from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cli.new.tunables import (
@@ -58,13 +58,13 @@ class _Draft:
         free = [one for one in needs if one.name not in others and not one.only_tested]
         nodes = needed_nodes(source, kernel)
         axes = {name: axes_in(nodes, name) for name in ("blockIdx", "threadIdx", "blockDim")}
-        threads, shared = host_launch(source, kernel, fixed)
-        self.launch = draft_launch(indices, axes, draft_tunables(free), threads)
-        tunables, dimensions = self.launch.tunables, len(self.launch.extent)
-        taken = {*RESERVED, *kernel.types.values(), *(one.name for one in tunables)}
-        self.sizes = draft_sizes(kernel, indices, dimensions, taken, self.compiled)
-        self.grid = draft_grid(indices, self.launch, self.sizes)
-        reading = Reading(source, kernel, indices, accesses, self.sizes, self.grid[0], fixed)
+        sides, shared = host_launch(source, kernel, fixed)
+        tunables = draft_tunables(free)
+        names = {one.name for one in tunables} | {f"block_size_{axis}" for axis in AXES}
+        taken = {*RESERVED, *kernel.types.values(), *names}
+        self.sizes = draft_sizes(kernel, indices, taken, self.compiled)
+        self.launch = draft_launch(indices, axes, tunables, sides, self.sizes)
+        reading = Reading(source, kernel, indices, accesses, self.sizes, self.launch, fixed)
         self.arguments = draft_arguments(reading)
         self.shared = shared_bytes(source, kernel, shared, self.launch.block)
 
@@ -92,7 +92,7 @@ def spec_text(
         Line(name, value, "compiled in: a number" if value.isdigit() else "compiled in: a type")
         for name, value in draft.macros.items()
     ]
-    said = f"Kernel {kernel.name} of {file}. Every value is a draft, read from names."
+    said = f"Kernel {kernel.name} of {file}. Every value is a draft, read from the kernel."
     others = [one.name for one in source.kernels if one.name != kernel.name]
     notes = head(said, others, remarks(source.headers, file, workload))
     asked = dict.fromkeys([*options, *_options(source, kernel, options)])
@@ -144,14 +144,15 @@ def _compiled_sizes(needs: Sequence[Need], indices: Indices) -> dict[str, list[i
 
 def _problem(draft: _Draft) -> list[Line]:
     sizes, compiled = draft.sizes, draft.compiled
-    question = "range" if sizes.renamed else "the kernel takes no size: what does the problem have?"
-    count = min(max(len(draft.launch.extent), min(len(sizes.names), 2)), 3)
+    question = "range" if sizes else "the kernel takes no size: what does the problem have?"
+    names = [*sizes.values()] or ["n"]
+    count = min(max(len(draft.launch.grid), min(len(names), 2)), 3)
     limits = {"minimum": 16 if count > 1 else 1024, "maximum": _LARGEST[count]}
     return [
         Line(name, {"type": "integer", "values": compiled[name]}, "values")
         if name in compiled
         else Line(name, {"type": "integer", **limits}, question)
-        for name in sizes.names
+        for name in names
     ]
 
 
@@ -218,7 +219,8 @@ def _options(source: Source, kernel: Kernel, given: Sequence[str]) -> list[str]:
 
 
 def _variant(file: str, kernel: Kernel, draft: _Draft) -> list[Line]:
-    block = draft.launch.block
+    launch = draft.launch
+    block = launch.block
     given = [
         kernel.types.get(one.name) or f"{one.name}{'_type' if one.kind == 'type' else ''}"
         for one in kernel.template
@@ -227,9 +229,14 @@ def _variant(file: str, kernel: Kernel, draft: _Draft) -> list[Line]:
     lines = [
         Line("source", file),
         Line("kernel", f"{kernel.name}<{', '.join(given)}>" if given else kernel.name),
-        Line("tunables", [one.name for one in draft.launch.tunables]),
+        Line("tunables", [one.name for one in launch.tunables]),
     ]
     if len(names) > 1 and all(map(str.isidentifier, block)):
         lines.append(Line("constraints", [f"{' * '.join(block)} >= 32"]))
     asked = Line("block", block, draft.launch.question)
-    return [*lines, Line("grid", *draft.grid), asked, *draft.shared]
+    return [
+        *lines,
+        Line("grid", draft.launch.grid, draft.launch.grid_question),
+        asked,
+        *draft.shared,
+    ]
