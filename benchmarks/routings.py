@@ -1,35 +1,29 @@
 """How much of what answers to products of experts lose comes from one draw of the routing.
 
-    python benchmarks/routings.py --contests FOLDER benchmarks/results/routings.json
     python benchmarks/routings.py benchmarks/results/routings.json
 
 How many rows an expert gets is drawn, once a problem, by the seed of the settings: a sweep times
-its configurations on one draw, an answer serves them all. The first way writes contests of blind
-problems: usual choice, today's first suggestions and the fastest of the sweep. The rule
-``blind_pairs`` ran them under several seeds (``data/recorded/<gpu>/blind/routings``); the second
-way compares the answer with the fastest of one draw, and with the fastest in the mean of all.
+its configurations on one draw, an answer serves them all. The rule ``blind_pairs`` ran contests of
+blind problems (``any_size.py --contests``, eight suggestions each) under several seeds
+(``data/recorded/<gpu>/blind/routings``). The answer is compared with the fastest of one draw, and
+with the fastest in the mean of all.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from any_size import DRAWN, contests
 from harness.command_line import arguments, write_result
 from harness.projects import ROOT, own_experiment
 
-from launchwise.experiment.method import write_contests
 from launchwise.learning.merit import geometric_mean
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import pairs_schema
 from launchwise.workloads.spec import Spec, load_spec
 
-STUDY = "expert_product_tile"
 MEASURED = "data/recorded/*/blind/routings/*.pairs.parquet"
-ENTRANTS = 8  # Suggestions, and configurations of the sweep, that take part
 
 
 def compared(spec: Spec) -> list[dict[str, Any]]:
@@ -49,14 +43,8 @@ def compared(spec: Spec) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Write contests, or what they showed."""
-    parser = arguments(__doc__)
-    parser.add_argument("--contests", type=Path, help="folder for contests; nothing is compared")
-    given = parser.parse_args()
-    (path,) = ROOT.glob(f"{DRAWN}/{STUDY}.sweep.parquet")
-    if given.contests is not None:
-        write_contests(given.contests / f"{STUDY}.contests.json", contests(STUDY, path, ENTRANTS))
-        return
+    """Write what they showed."""
+    given = arguments(__doc__).parse_args()
     rows = compared(load_spec(own_experiment().folders["expert_product"]))
     each = np.array([row["each"] for row in rows])
     figures = {

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from launchwise.base.storage import read_json
 from recomputing.comparing import Cell, Ledger, Table
 from recomputing.material import Material, bootstrap, geometric_mean
 from recomputing.pages import ShownPage
@@ -24,11 +26,7 @@ HARMED, WORTH = 1 / 1.02, 1.05
 """Speeds relative to the usual choice: below, an answer is slower; above, a best is worth it."""
 
 
-def compare(
-    page: ShownPage,
-    materials: Sequence[Material],
-    ledger: Ledger,
-) -> None:
+def compare(page: ShownPage, materials: Sequence[Material], ledger: Ledger) -> None:
     """Compare the tables of the front page but that of GPUs (:mod:`recomputing.ratios`)."""
     titles = {one.settings.title: one for one in materials}
     worth = {title: cells for title, one in titles.items() if (cells := _worth(one))}
@@ -152,9 +150,25 @@ def _blind(one: Material) -> dict[tuple[str, str], dict[str, Cell]]:
         place = path.relative_to(one.results)
         facts, gpu = one.json(str(place.with_suffix(".json"))), place.parts[1]
         named = f"{gpu}, new" if facts["new_gpu"] else gpu
-        scores = pd.read_csv(path).sort_values(sorted(one.problem))
+        places = path.parent, Path("data/recorded", gpu, "blind", *place.parts[2:-1])
+        test = next(each for each in places if (each / f"{one.name}.frozen.json").is_file())
+        scores = _of_pairs(one, pd.read_csv(path), test)
         found[named, str(len(scores))] = _of_test(scores, facts)
     return found
+
+
+def _of_pairs(one: Material, scores: pd.DataFrame, test: Path) -> pd.DataFrame:
+    """Scores of a test by ascending problem: in pairs those of the configurations answered."""
+    answers = read_json(test / f"{one.name}.frozen.json")["answers"]
+    first = [one.whole_configuration(each["suggestions"][0]["configuration"]) for each in answers]
+    tunables = pd.DataFrame(first, columns=one.spec.tunable_columns)
+    chosen = pd.DataFrame([each["problem"] for each in answers]).join(tunables)
+    pairs = pd.read_parquet(test / f"{one.name}.pairs.parquet")
+    most = pairs.groupby(one.problem)["gain"].transform("max")
+    pairs = pairs[pairs["status"] == "ok"].assign(fraction=pairs["gain"] / most, best_gain=most)
+    names = ["fraction", "gain", "best_gain"]
+    known = chosen.merge(pairs, how="left")[[*one.problem, *names]].fillna(dict.fromkeys(names, 0))
+    return scores.drop(columns=names).merge(known).sort_values(sorted(one.problem))
 
 
 def _of_test(scores: pd.DataFrame, facts: Mapping[str, Any]) -> dict[str, Cell]:

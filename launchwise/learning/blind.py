@@ -211,14 +211,14 @@ def blocks_of(frozen: Frozen, study: Study, spec: Spec) -> list[dict[str, Any]]:
 def score(frozen: Frozen, domain: Domain, sweep: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     """Score of the answers: one row per problem.
 
-    Returns the problem; ``is_usual`` whether the answer was the usual choice; ``status`` of the
-    answer; ``fraction`` time of the fastest of the contest over that of the answer, in pairs;
-    ``best_of_5`` and ``best_of_20``: time of the fastest of the sweep over the fastest of so many
-    answers, by the sweep; ``gain``, ``gain_low``, ``gain_high`` over the usual choice and
-    ``improvement`` over the baseline, in pairs; ``best_gain`` of the fastest over the usual choice;
-    ``expected_ms`` and its interval, ``measured_ms`` (of the sweep, where the answer ran alone);
-    ``expected_gain`` and its interval. An answer without a time has fraction, gain and
-    improvement 0.
+    Returns the problem; ``is_usual`` whether the answer was the usual choice; ``status`` of what it
+    named, by configuration, as contests may give later answers the same role; ``fraction`` time of
+    the fastest of the contest over that of the answer, in pairs; ``best_of_5`` and ``best_of_20``:
+    time of the fastest of the sweep over the fastest of so many answers, by the sweep; ``gain``,
+    ``gain_low``, ``gain_high`` over the usual choice and ``improvement`` over the baseline, in
+    pairs; ``best_gain`` of the fastest over the usual choice; ``expected_ms`` and its interval,
+    ``measured_ms`` (of the sweep, where the answer ran alone); ``expected_gain`` and its interval.
+    An answer without a time has fraction, gain and improvement 0.
     """
     spec = domain.spec
     columns = [*spec.problem_columns, *spec.tunable_columns]
@@ -261,8 +261,8 @@ def _scored(
         found[f"best_of_{count}"] = float(best_ms / min(listed[:count]))
     if members is None:
         return found
-    roles = members["roles"].str.split("+")
-    own = members[[("recommended" in each) for each in roles]]
+    named = members[spec.tunable_columns].itertuples(index=False, name=None)
+    own = members[[each == _key((), first, spec) for each in named]]
     ran = members[members["time_ms"].notna()]
     if own.empty:
         return found

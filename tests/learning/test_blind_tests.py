@@ -141,33 +141,36 @@ def contest(stencil_spec):
     return domain, pd.DataFrame(rows), FROZEN.model_copy(update={"answers": [answer]})
 
 
-def pairs_of(**recommended):
+def pairs_of(frozen, **recommended):
+    """Two are recommended: the answer stands second, a later one of another configuration first."""
+    first, *others = (each["configuration"] for each in frozen.answers[0]["suggestions"][:4])
+    roles = ("recommended+best", 2.0), ("near+recommended", 1.5), ("usual", 1.0), ("near", 1.9)
     rows = [
         {"roles": roles, "status": "ok", "time_ms": 1.0, "gain": gain, "gain_low": gain - 0.1,
-         "gain_high": gain + 0.1, "improvement": 2 * gain}
-        for roles, gain in (("near+recommended", 1.5), ("best", 2.0), ("usual", 1.0), ("near", 1.9))
+         "gain_high": gain + 0.1, "improvement": 2 * gain, **configuration}
+        for (roles, gain), configuration in zip(roles, [others[0], first, *others[1:]], strict=True)
     ]  # fmt: skip
-    rows[0].update(recommended)
+    rows[1].update(recommended)
     return pd.DataFrame([{**PROBLEM, **row} for row in rows])
 
 
 def test_scores_by_hand(contest):
     domain, sweep, frozen = contest
-    (row,) = score(frozen, domain, sweep, pairs_of()).to_dict("records")
+    (row,) = score(frozen, domain, sweep, pairs_of(frozen)).to_dict("records")
     assert (row["status"], row["fraction"], row["best_gain"]) == ("ok", 0.75, 2.0)
     assert (row["gain"], row["gain_low"], row["gain_high"]) == (1.5, 1.4, 1.6)
     assert row["improvement"] == 3.0
     # Of five answers the best takes 2 ms; what is no candidate is nobody's best.
     assert (row["best_of_5"], row["best_of_20"]) == (0.5, 1.0)
     assert (row["expected_gain_low"], row["expected_gain_high"]) == (1.1, 1.3)
-    wrong = pairs_of(status="wrong", time_ms=np.nan, gain=1.5)
+    wrong = pairs_of(frozen, status="wrong", time_ms=np.nan, gain=1.5)
     (row,) = score(frozen, domain, sweep, wrong).to_dict("records")
     assert (row["status"], row["fraction"], row["gain"], row["improvement"]) == ("wrong", 0, 0, 0)
 
 
 def test_an_answer_that_ran_alone_has_the_time_of_the_sweep(contest):
     domain, sweep, frozen = contest
-    alone = pairs_of(time_ms=np.nan, gain=1.0)[:1]
+    alone = pairs_of(frozen, time_ms=np.nan, gain=1.0)[1:2]
     (row,) = score(frozen, domain, sweep, alone).to_dict("records")
     assert (row["fraction"], row["gain"], row["measured_ms"]) == (1, 1, 6.0)
 
