@@ -138,7 +138,7 @@ def write_config_files(
 ) -> list[Path]:
     """Write a file for each name that answers make, and ``<study>.md``, which says what they list.
 
-    ``table``: as :meth:`launchwise.exporting.table.AnswerTable.plain` gives it.
+    ``table``: as :meth:`launchwise.exporting.contents.Contents.plain` gives it.
     ``where``: file of the mapping, for messages.
     Returns the files. Raises UserError when no problem is meant, or two of them have the same file
     and key, but not the same configuration.

@@ -35,7 +35,7 @@ def write_triton(folder: Path, table: Mapping[str, Any], spec: Spec, decision: s
     """Write a folder with the answers, ``<study>.json``, what decides at any other size,
     ``<study>.py``, and the module that reads both.
 
-    ``table``: as :meth:`launchwise.exporting.table.AnswerTable.plain` gives it; ``decision``: text
+    ``table``: as :meth:`launchwise.exporting.contents.Contents.plain` gives it; ``decision``: text
     of its Python module (:func:`launchwise.exporting.languages.python_module`).
     Raises UserError when the workload has no variant in Triton, several, or answers with another
     one.

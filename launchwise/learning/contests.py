@@ -250,7 +250,7 @@ def verdicts(
     spec: Spec,
     precision: float,
 ) -> pd.DataFrame:
-    """A verdict per problem: a table as :func:`launchwise.tables.pairs.recheck_schema` declares it.
+    """A verdict per problem (:func:`launchwise.tables.measurements.recheck_schema`).
 
     ``expected``: of :func:`expectation`.
     ``pairs``, ``earlier``: pairs of now, and of before (None without any); see

@@ -44,7 +44,7 @@ class Shard:
     problems: list[Problem]  # its known problems; `claims` add more
     method: Method
     seed: int
-    gpu_facts: Mapping[str, Any]  # names for constraints (see launchwise.workloads.spec.GPU_NAMES)
+    gpu_facts: Mapping[str, Any]  # names for constraints (see launchwise.workloads.parts.GPU_NAMES)
     # Columns that are the same in every row: gpu, workload, card, driver, toolkit, backend, commit.
     labels: Mapping[str, str]
     command: list[str]  # how to start the measuring process; `job` is what else it must know

@@ -45,7 +45,7 @@ class Draws:
     """Random feasible configurations of one problem on one GPU.
 
     ``spec``, ``problem``: what is measured.
-    ``gpu_facts``: facts of the GPU (see :data:`launchwise.workloads.spec.GPU_NAMES`).
+    ``gpu_facts``: facts of the GPU (see :data:`launchwise.workloads.parts.GPU_NAMES`).
     ``seed``: order in which a small space is gone through.
     """
 

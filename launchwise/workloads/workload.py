@@ -130,7 +130,7 @@ class Workload(ABC):
     def build(self, problem: Mapping[str, Any], configuration: Mapping[str, Any]) -> Build:
         """Build that holds the configuration's kernel. Of the configuration it may depend on the
         variant and on build tunables alone (see
-        :meth:`launchwise.workloads.spec.Spec.build_choice`)."""
+        :meth:`launchwise.workloads.spec_fields.SpecFields.build_choice`)."""
 
     def check_build(self, problem: Mapping[str, Any]) -> Build:
         """Build of ``check.cu``, with ``REAL`` set where problems have a ``dtype``."""

@@ -89,6 +89,20 @@ def test_imports_inside_functions_and_relative_ones_count():
     assert found == {"report", "cuda", "learning", "base", "cli"}
 
 
+def test_what_docstrings_refer_to_is_there():
+    texts = {path.relative_to(ROOT).with_suffix(""): path.read_text() for path in FILES_OF_IT}
+    modules = {".".join(path.parts).removesuffix(".__init__"): texts[path] for path in texts}
+    missing = []
+    for text in modules.values():
+        for name in re.findall(r":`~?(launchwise(?:\.\w+)+)`", text):
+            holder = next(
+                each for each in (name.rsplit(".", n)[0] for n in range(3)) if each in modules
+            )
+            words = name.removeprefix(holder).split(".")[1:]
+            missing += [name for word in words if not re.search(rf"\b{word}\b", modules[holder])]
+    assert missing == []
+
+
 FOLDERS = (
     ".ci .github benchmarks conda config data docs kernels launchwise profiles report rules "
     "schemas scripts tests workflow"

@@ -19,7 +19,7 @@ from launchwise.workloads.space import baseline, used
 
 def named_table(answers: Iterable[Mapping[str, Any]], domain: Domain, study: str) -> AnswerTable:
     """A table that holds these entries alone; keys as of
-    :func:`launchwise.exporting.table.named_answers`. What is not said is unknown, and a
+    :func:`launchwise.exporting.entries.named_answers`. What is not said is unknown, and a
     configuration the baseline."""
     spec, known = domain.spec, list(answers)
     names = list(dict.fromkeys(each["gpu"] for each in known))
