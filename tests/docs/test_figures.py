@@ -67,15 +67,7 @@ def test_a_figure_without_source_or_reason_is_refused(text, complaint, root):
 
 
 @pytest.mark.parametrize(
-    ("value", "figure", "written"),
-    [
-        (0.6549, "0.65", "0.65"),
-        (0.6551, "0.65", "0.66"),
-        (1443.4, "1 444", "1 443"),
-        (1.97e-5, "1.9e-5", "2.0e-5"),
-        (0.9849, ".97", ".98"),
-        (0.9999, ".98", "1.00"),
-    ],
+    ("value", "figure", "written"), read_yaml(ROOT / "tests/docs/data/digits.yaml")
 )
 def test_a_figure_keeps_its_number_of_digits(value, figure, written):
     assert as_written(value, figure) == written

@@ -9,7 +9,9 @@ import pytest
 from agreeing import changed
 from answer_forms import Answering
 from drawn_questions import drawn
+from samples import ROOT
 
+from launchwise.base.typed import read_yaml
 from launchwise.experiment.settings import OBJECTIVE
 from launchwise.exporting.building import answer_table, apart, back_to_back
 from launchwise.exporting.entries import Ran, by_objective
@@ -54,18 +56,7 @@ def answered(planted, entry, objective):
 
 @pytest.mark.parametrize(
     ("objective", "slower", "energy", "changes"),
-    [
-        ("time", 1.01, 0.5, False),
-        ("energy", 1.4, 0.8, True),
-        ("energy within 2%", 1.019, 0.8, True),
-        ("energy within 2 %", 1.021, 0.8, False),
-        ("energy within 2%", 1.01, 1.0, False),
-        # Two visits of one configuration lie as far apart.
-        ("energy", 1.01, 0.92, False),
-        ("energy", 1.01, 0.905, True),
-        ("energy", 1.01, None, False),
-        ("sustained time within 2%", 1.01, None, False),
-    ],
+    read_yaml(ROOT / "tests/exporting/data/objectives.yaml"),
 )
 def test_a_choice_changes_where_another_takes_surely_less(
     planted, entry, objective, slower, energy, changes

@@ -4,7 +4,9 @@ from itertools import permutations
 
 import foreign
 import pytest
+from samples import ROOT
 
+from launchwise.base.typed import read_yaml
 from launchwise.gpus.datasheets import read_cards
 from launchwise.importing import device_names
 from launchwise.importing.command import import_sweeps, told
@@ -45,15 +47,7 @@ def test_a_condition_that_a_row_breaks_is_said_with_the_row(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("condition", "why"),
-    [
-        ("bx in list(range(99))", "calls 'list'"),
-        ("bx * unroll <= 32", "unknown tunable 'unroll'"),
-        ("bx <", "is not an expression"),
-        ("bx.real > 1", "uses more than names"),
-        ("bx // (by - 1) > 0", "has no value for bx=16, by=1"),
-        ("bx > 'a'", "has no value for bx=16, by=1"),
-    ],
+    ("condition", "why"), read_yaml(ROOT / "tests/importing/data/unread_conditions.yaml")
 )
 def test_a_condition_that_cannot_be_read_is_said_with_the_reason(tmp_path, condition, why):
     found = imported(tmp_path, TIMES, condition)

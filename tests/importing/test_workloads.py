@@ -10,6 +10,7 @@ import yaml
 from samples import ROOT, STENCIL, measurements
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
 from launchwise.experiment.loading import load_experiment
 from launchwise.gpus.profile import read_profile
 from launchwise.importing.command import export_sweep, import_sweeps, told
@@ -125,18 +126,7 @@ def test_without_conditions_the_listed_configurations_are_the_space(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("scales", "bytes_", "flagged", "why"),
-    [
-        ((1.0, 0.001, 0.8), "8 * w * h", ["a6000"], "bytes, less what L2 holds, take at 768 GB/s"),
-        # 67 MB take 0.087 ms, those beyond 6 MB of L2 0.079.
-        ((1.0, 0.056), "8 * w * h", [], ""),
-        ((1.0, 90.0, 0.8), None, ["a6000"], "beyond what bandwidth and peak explain"),
-        # A slow card is no flaw: what its bandwidth and peak explain is allowed.
-        ((1.0, 0.6, 12.0), None, [], ""),
-        # 8 388 608 items of one byte beyond 6 MB of L2 need more than the 0.001 ms of the second.
-        ((1.0, 0.001), None, ["a6000"], ""),
-        ((1.0, 90.0), None, ["a4000", "a6000"], "which of them is wrong is not known"),
-    ],
+    ("scales", "bytes_", "flagged", "why"), read_yaml(ROOT / "tests/importing/data/doubts.yaml")
 )
 def test_times_that_cannot_be_are_flagged(tmp_path, scales, bytes_, flagged, why):
     found = imported(tmp_path, caches(tmp_path, scales), bytes_=bytes_)

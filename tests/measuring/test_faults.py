@@ -97,19 +97,7 @@ def test_a_workload_that_does_not_notice_nan_gets_no_time_for_it(faulty, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("fault", "status", "reason", "processes"),
-    [
-        ("refused", "failed", "cuLaunchKernel failed: too many resources requested", 1),
-        ("memory", "out_of_memory", "0.07 GB cannot be allocated", 1),
-        # Killed from outside: tried once more.
-        ("killed", "failed", "the measuring process was killed by SIGKILL", 3),
-        ("python", "failed", "the measuring process ended with code 1: ZeroDivisionError: ", 2),
-        ("ended", "failed", "the measuring process ended with code 0: no licence", 2),
-        ("bytes, dead", "failed", "the measuring process ended with code 9: \ufffd", 2),
-        ("half a row, dead", "failed", "the measuring process was killed by SIGKILL", 3),
-        ("nonsense", "failed", "the measuring process sent an invalid event: ", 2),
-        ("mute", "failed", "the measuring process closed its pipe but did not exit", 2),
-    ],
+    ("fault", "status", "reason", "processes"), read_yaml(ROOT / "tests/measuring/data/faults.yaml")
 )
 def test_a_fault_in_a_row_is_that_row(faulty, tmp_path, fault, status, reason, processes):
     shard = faulty(timeout_s=WAITED_FOR.get(fault, 20.0), fault=fault, at="launch")
