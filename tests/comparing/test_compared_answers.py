@@ -57,6 +57,13 @@ def test_another_that_got_faster_makes_it_stale_too():
     assert found["ratio"] == pytest.approx(1 / 0.8)
 
 
+def test_a_faster_row_that_is_not_verified_is_no_best():
+    third = of_problem().index[2]
+    new = with_times(SWEEP, [third], 0.1)
+    new.loc[third, "status"] = "unverified"
+    assert answer(new)[0]["verdict"] == "kept"
+
+
 def test_a_best_within_the_threshold_of_another_is_close():
     ranked = of_problem()
     gap = ranked["time_ms"].iloc[1] / ranked["time_ms"].iloc[0]

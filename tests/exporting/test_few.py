@@ -85,6 +85,14 @@ def test_one_build_more_is_never_worse_and_all_of_them_are_the_best(weighed):
     assert reached[0] < reached[-1] == pytest.approx(1, abs=0.02)
 
 
+def test_problems_without_a_time_weigh_nothing(table, judged):
+    at, counts = table.number("card"), {table.entries[0].problem: 3, (331, "float32", 2): 2}
+    more = {**counts, (331, "no such type", 2): 9}
+    alone, both = (Weighed.of(table, [at], each, {at: judged["card"]}) for each in (counts, more))
+    assert both.weights[at].tolist() == [*alone.weights[at].tolist(), 0.0]
+    assert both.steps([2])[0].reached == alone.steps([2])[0].reached
+
+
 def test_measured_problems_have_the_fastest_of_the_builds(table, weighed, judged):
     (step,) = weighed.steps([2])
     made = limited(weighed, step)

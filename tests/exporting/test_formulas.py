@@ -53,6 +53,17 @@ def test_features_leave_as_one_fraction():
     assert feature_ratio("a / b * 0.5", KINDS) is None
 
 
+def test_of_many_rows_what_fits_is_what_fits_of_each():
+    fits = {"x": ("m > 4",), "y": ("n % 2 == 0", "m < 9")}
+    own = ExportedFormulas(follows=(("m", "n + 1"),), fits=fits)
+    variants, sizes = (np.repeat(["x", "y", "z"], 12).astype(object), np.tile(np.arange(12), 3))
+    found = own.fitting(Columns({}, {"variant": variants, "n": sizes, "m": np.zeros(36, int)}))
+    asked = zip(variants, sizes.tolist(), strict=True)
+    moved = [own.moved({"variant": one, "m": 0}, {"n": n}, {}) for one, n in asked]
+    assert found.tolist() == [each is not None for each in moved]
+    assert 12 < found.sum() < 36
+
+
 def test_a_variant_leaves_with_all_of_its_launch_or_with_none(tmp_path):
     for folder in ("whole", "half"):
         shutil.copytree(CONVOLUTION, tmp_path / folder / CONVOLUTION.name)

@@ -96,6 +96,11 @@ def test_slower_cards_than_expected_stretch_more(product, times):
     assert more.stretch > made.stretch
     # A gain is a ratio of two times.
     assert same.stretch == pytest.approx(gains.stretch)
+    # Beyond what was swept intervals are not those that a test holds.
+    far = judged_times(sweep(product.spec, [700], GPU), (), product.spec, blind=True)
+    every = pd.concat([times, far.assign(time_ms=9 * far["time_ms"])], ignore_index=True)
+    wide = {**product.facts, "intervals": dict.fromkeys(("within", "beyond"), asdict(OFFSETS))}
+    assert calibrate(replace(product, facts=wide), {GPU: every}) == (made, gains)
 
 
 def test_what_was_swept_and_what_is_few_says_nothing(product, times):

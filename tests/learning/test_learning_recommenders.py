@@ -112,6 +112,13 @@ def test_baselines_answer_what_their_names_say(domain, rows):
     found = baseline_ranks("nearest_size", domain, own, asked[:1])
     (nearest,) = (best_of(rows, case, domain) for case in cases((256,))[:1])
     assert found[columns].to_numpy().tolist() == [nearest]
+    # What the nearest problem lacks comes behind the slowest of what it has.
+    apart = rows.assign(time_ms=rows["time_ms"] ** 9).drop(index=rows.index[::7])
+    found = BASELINES["nearest_size"](domain).fit(apart).rank(domain.choices(cases((300,))[:1]))
+    known = [pd.MultiIndex.from_frame(each[spec.key_columns]) for each in (found, apart)]
+    lacking = ~known[0].isin(known[1])
+    assert 0 < lacking.sum() < len(lacking)
+    assert lacking[-lacking.sum() :].all()
     # The nearest other GPU is the other one; there the same problem.
     found = baseline_ranks("nearest_gpu", domain, rows, cases((300,)))
     assert found[columns].to_numpy().tolist() == expected[::-1]

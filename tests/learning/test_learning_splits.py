@@ -136,6 +136,9 @@ def test_a_transfer_may_be_about_some_problems_only(stencil_spec):
     asked = Study.model_validate({**named, "splits": {"it": some}})
     rows = pd.concat([sweep(stencil_spec, gpu, measured) for gpu, measured in study.items()])
     assert set(rows[asked_about(asked, rows)]["n"]) == {100, 300}
+    sizes = ProblemSplit(kind="problems", title="x", train={"n": [100]}, test={"n": [300]})
+    both = asked.model_copy(update={"splits": {"it": sizes}})
+    assert set(rows[asked_about(both, rows)]["n"]) == {100, 300}
     every = asked.model_copy(update={"splits": {"it": TRANSFER}})
     assert asked_about(every, rows).all()
     left = every.model_copy(update={"leave_out": {"a": {"n": [100]}, "c": {"n": [200]}}})

@@ -4,7 +4,7 @@ import math
 import random
 import statistics
 
-from launchwise.measuring.explore import RandomDraws, TransferExplorer
+from launchwise.measuring.explore import RandomDraws, TransferExplorer, neighbours
 from launchwise.search.transfer_search import SURE
 from launchwise.workloads.sampling import Draws
 from launchwise.workloads.space import baseline, feasible
@@ -61,6 +61,12 @@ def test_what_is_infeasible_here_or_unknown_is_not_taken_from_elsewhere():
     assert [found[1][name] for name in LARGE] == [4] * len(LARGE)
     assert len(found) == 30
     assert all(feasible(spec, PROBLEM, each, facts) for each in found)
+
+
+def test_neighbours_are_the_next_numbers_and_every_other_text():
+    values = [8, 1, 4, 2]
+    assert [neighbours(values, each) for each in (1, 4, 8)] == [[2], [2, 8], [4]]
+    assert neighbours(["a", "b", "c"], "b") == ["a", "c"]
 
 
 def test_gpus_that_only_failed_are_as_good_as_none():

@@ -106,6 +106,12 @@ def test_only_what_is_missing_is_measured_beside_baseline_and_best(recording):
     assert len(again) == len(anchors) <= 2
     best = recording.rows.loc[recording.rows["time_ms"].idxmin(), shard.spec.tunable_columns]
     assert anchors[-1] == best.to_dict()
+    # Nor does a search take for known what is measured again.
+    told = [each for each, _ in extension.told(OLD)]
+    assert len(told) == len(recording.rows) - len(anchors)
+    assert not [each for each in told if each in anchors]
+    own = recording.shard([NEW], WIDE).own(new.to_dict("records"))
+    assert {row["n"] for row in own} == {NEW["n"]}
     facts = {"shards": [{"seconds": {}}], "states": {"test": {}}}
     table, said = recording.joined(extension, new, facts)
     assert keys(table, shard) == wanted

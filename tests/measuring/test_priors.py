@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from launchwise.base.errors import UserError
 from launchwise.measuring.earlier_rows import read_prior, write_prior
 from launchwise.tables.files import read_facts
-from launchwise.workloads.near_problems import nearest, own_prior
+from launchwise.workloads.near_problems import nearest, own_prior, with_expected
 from tests.support.spaces import made
 
 SPEC = made({"a": [1, 2, 4]}, {"plain": ([], []), "tiled": (["a"], [])})
@@ -86,6 +86,11 @@ def test_texts_count_before_sizes_and_sizes_by_their_ratio():
     assert nearest(("float32", 20_000), measured) == ("float32", 100_000)
     assert nearest(("float16", 100), measured) == ("float64", 100)
     assert nearest(("float32", 1), []) is None
+
+
+def test_what_a_model_expects_weighs_as_much_as_all_that_is_known():
+    assert with_expected([], "model") == ["model"]
+    assert with_expected(["a", "b"], "model") == ["a", "b", "model", "model"]
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(-5, 10**9)), min_size=1))

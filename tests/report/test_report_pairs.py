@@ -295,7 +295,9 @@ def test_a_design_has_its_fastest_row_of_the_rounds():
     disturbed = rows[rows["roles"] == "design"].assign(by=2, sweep_ms=1.5)
     disturbed = disturbed.assign(times_ms=[4 * times for times in disturbed["times_ms"]])
     disturbed["time_ms"] *= 4
-    made.pairs = {"big": pd.concat([rows, disturbed], ignore_index=True)}
+    # Nor does one count that ran alone.
+    alone = disturbed.assign(by=8, rounds=0, time_ms=1e-6)
+    made.pairs = {"big": pd.concat([rows, disturbed, alone], ignore_index=True)}
     assert [row[3] for row in every(made, "narrow blocks alone")] == ["1.500"] * 2
 
 

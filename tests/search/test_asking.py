@@ -6,6 +6,7 @@ import math
 import pytest
 
 from launchwise.search import Search
+from launchwise.search.candidates import fastest_elsewhere
 
 SPACE = {
     "block": [32, 64, 128, 256, 512],
@@ -78,6 +79,13 @@ def test_a_search_ends_when_it_is_sure_and_not_before_some_measurements():
     # However sure it is: the square root of their number.
     assert 9 <= asked < COUNT / 2
     assert search.best[1] <= 1.05
+
+
+def test_what_is_fast_on_any_gpu_comes_first():
+    losses = [{("a",): 0.0, ("b",): 0.4, ("c",): 0.2}, {("a",): 0.9, ("b",): 0.1, ("d",): 0.0}]
+    for known in (losses, losses[::-1]):
+        assert sorted(fastest_elsewhere(known, 2)) == [("a",), ("d",)]
+        assert fastest_elsewhere(known, 9)[2:] == [("b",), ("c",)]
 
 
 def test_rows_of_a_gpu_that_is_more_alike_count_more():

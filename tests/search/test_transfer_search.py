@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from samples import ROOT
 
 from launchwise.search import transfer_search
+from launchwise.search.posterior import lost_to
 from launchwise.search.transfer_search import Evidence, TransferSearch, chance_left
 
 POINTS = np.array([[x, y] for x in 2.0 ** np.arange(8) for y in 2.0 ** np.arange(8)])
@@ -75,6 +76,14 @@ def test_winners_of_which_none_is_a_candidate_tell_nothing():
         POINTS, np.hstack([losses((2, 5))[:, None], unknown]), None, [False, True]
     )
     assert search.propose() == TransferSearch(POINTS, losses((2, 5))[:, None]).propose()
+
+
+def test_what_resembles_a_winner_loses_least():
+    winners, points = np.array([[0.0, 0.0], [1.0, 1.0]]), np.linspace(0, 1, 11)[:, None] * [1, 1]
+    found = lost_to(winners, points)
+    assert found[0] == found[-1] == 0
+    assert found == pytest.approx(found[::-1])
+    assert (np.diff(found[:6]) > 0).all()
 
 
 def test_shapes_that_do_not_fit_are_refused():

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from launchwise.experiment.study_checks import check_space
 from launchwise.workloads import space
+from launchwise.workloads.checks.corners import corner_problems
 from tests.support.samples import profile
 from tests.support.spaces import made
 
@@ -43,6 +44,13 @@ def test_enumeration_finds_exactly_what_brute_force_finds(constraints, of_varian
     if ("plain", 1, 1) in expected:
         assert found[0] == ("plain", 1, 1)
     assert found == [tuple(each.values()) for each in space.configurations(spec, {"m": m})]
+
+
+def test_corners_have_a_problem_that_the_baseline_may_run(stencil_spec):
+    own = [*stencil_spec.constraints, "variant != 'linear' or n % 1000 == 7"]
+    spec = stencil_spec.model_copy(update={"constraints": own})
+    first = space.baseline(spec)
+    assert any(space.feasible(spec, each, first) for each in corner_problems(spec))
 
 
 def test_rows_of_float64_that_are_aligned_are_not_padded(stencil_spec):
