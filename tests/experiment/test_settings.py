@@ -215,14 +215,7 @@ def test_problems_of_a_workload_without_a_study_are_checked_before_one_is_derive
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("seed: [1\n", "line 2: not valid YAML"),
-        ("", "must map keys to values"),
-        ("- 1\n", "must map keys to values"),
-        (None, "cannot be read: No such file or directory"),
-        ("seed: 1\nseed: 2\n", "line 2: 'seed' is given twice"),
-    ],
+    ("content", "said"), read_yaml(ROOT / "tests/experiment/data/unreadable.yaml")
 )
 def test_a_file_that_snakemake_could_not_read_is_one_line(home, capsys, content, said):
     path = home / "config.yaml"

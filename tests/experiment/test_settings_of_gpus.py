@@ -7,6 +7,7 @@ import yaml
 from overlays import ASKED, BASE, S, experiment, line_of, nested
 
 from launchwise.base.places import ROOT
+from launchwise.base.typed import read_yaml
 from launchwise.workflow import plan as workflow
 
 
@@ -165,19 +166,7 @@ def test_a_recorded_blind_test_stays_where_its_gpu_takes_no_part(home):
 
 
 @pytest.mark.parametrize(
-    ("entries", "rows", "said"),
-    [
-        (
-            {"a10": {"source": "described"}},
-            (),
-            "o.yaml: gpus.a10: unknown card 'a10', did you mean 'a100'? (allowed: a100, ",
-        ),
-        (
-            {"mine": {"source": "described"}},
-            ("mine,sms,8,1,its box",),
-            "o.yaml: gpus.mine: mine in data/cards.csv lacks compute_capability, boost_clock_mhz, ",
-        ),
-    ],
+    ("entries", "rows", "said"), read_yaml(ROOT / "tests/experiment/data/described.yaml")
 )
 def test_a_described_gpu_needs_a_card_with_all_of_its_figures(
     project, line_at_start, entries, rows, said

@@ -6,6 +6,7 @@ import pytest
 from optuna.trial import FixedTrial
 from samples import ROOT, STENCIL
 
+from launchwise.base.typed import read_yaml
 from launchwise.learning.recommenders import kinds, recommender_class
 
 OWNERS = sorted(folder.parent for folder in ROOT.glob("kernels/*/recommenders"))
@@ -30,15 +31,7 @@ def test_the_search_may_propose_the_defaults(kind, workload):
 
 
 @pytest.mark.parametrize(
-    ("kind", "parameters", "said"),
-    [
-        ("forest", {"max_deph": 3}, "unknown key 'max_deph', did you mean 'max_depth'?"),
-        ("forest", {"n_estimators": "many"}, "must be a valid integer (got 'many')"),
-        ("forest", {"max_depth": 0}, "must be greater than or equal to 1 (got 0)"),
-        ("forest", {"max_features": 1.5}, "must be less than or equal to 1 (got 1.5)"),
-        ("knn", {"weights": "distanc"}, "must be 'uniform' or 'distance' (got 'distanc')"),
-        ("committee", {"xgboost.rounds": 9}, "unknown key 'xgboost.rounds' (allowed: "),
-    ],
+    ("kind", "parameters", "said"), read_yaml(ROOT / "tests/learning/data/misfits.yaml")
 )
 def test_a_misfit_is_told(kind, parameters, said):
     found = recommender_class(kind).Parameters.misfit(parameters)

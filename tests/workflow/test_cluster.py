@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from launchwise.base.typed import read_yaml
 from launchwise.experiment.loading import load_experiment
 from launchwise.experiment.settings import Slurm
 from launchwise.gpus.profile import Ceilings, write_profile
@@ -47,17 +48,7 @@ def cluster(sweep=None, arch="sm_90", **entry):
     return Cluster(found, {"a": arch})
 
 
-@pytest.mark.parametrize(
-    ("gres", "model"),
-    [
-        ("gpu", None),
-        ("gpu:1", None),
-        ("gpu:a100", "a100"),
-        ("gpu:a100:1", "a100"),
-        ("gpu:2080ti", "2080ti"),
-        ("gpu:nvidia_h100.sxm:1", "nvidia_h100.sxm"),
-    ],
-)
+@pytest.mark.parametrize(("gres", "model"), read_yaml(ROOT / "tests/workflow/data/gres.yaml"))
 def test_a_gres_asks_for_one_gpu_of_a_kind(gres, model):
     assert Slurm(partition="p", gres=gres).model == model
 

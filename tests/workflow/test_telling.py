@@ -13,6 +13,7 @@ import pytest
 from forks import forked, run_snakemake
 from samples import ROOT
 
+from launchwise.base.typed import read_yaml
 from launchwise.workflow.telling import tell_beginning
 
 WORKFLOW = Path(__file__).with_name("data") / "telling.smk.txt"
@@ -39,17 +40,7 @@ def run(folder, said, code=1):
     return done.stderr
 
 
-@pytest.mark.parametrize(
-    ("said", "line"),
-    [
-        ("allocation failure: Invalid qos specification", "--qos=high: Invalid qos specification;"),
-        (
-            "sbatch: fatal: Could not establish a configuration source",
-            "--qos=high: fatal: Could not establish a configuration source: start Snakemake on a",
-        ),
-        (None, "--qos=high: sbatch is not on the PATH: start Snakemake on a login node, or"),
-    ],
-)
+@pytest.mark.parametrize(("said", "line"), read_yaml(ROOT / "tests/workflow/data/refusals.yaml"))
 def test_a_refusal_is_one_line(tmp_path, said, line):
     lines = [each for each in run(tmp_path, said).splitlines() if "launchwise: " in each]
     assert len(lines) == 1

@@ -111,15 +111,7 @@ def test_a_search_that_finds_nothing_ends_soon():
 
 
 @pytest.mark.parametrize(
-    ("wanted", "texts", "expected"),
-    [
-        (900, [], 1024),
-        (30, [], 64),
-        (400, [], 256),
-        (640, [], 256),
-        (641, [], 1024),
-        (600, ["n % 512 == 0"], 1024),
-    ],
+    ("wanted", "texts", "expected"), read_yaml(ROOT / "tests/workloads/data/listed_sizes.yaml")
 )
 def test_of_listed_values_the_nearest_that_fits_is_taken(wanted, texts, expected):
     listed = {"n": ProblemParameter(type="integer", values=[64, 256, 1024])}
