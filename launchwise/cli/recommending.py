@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ from launchwise.learning.row_arrays import records_of
 from launchwise.learning.splits import Case
 from launchwise.report import wording
 from launchwise.tables.files import read_table
-from launchwise.tables.measurements import peers_schema
+from launchwise.tables.measurements import measurement_schema, peers_schema
 from launchwise.workloads.cost import COST_FILE
 from launchwise.workloads.launch_shapes import launch_shapes
 from launchwise.workloads.space import used
@@ -97,7 +97,14 @@ def answered(
     path = experiment.root / LOOKUP / f"{study}.json"
     table = read_answer_table(path, final.domain, experiment.settings.objective)
     table = table.beside_libraries(libraries(study, [case.gpu], experiment))
-    return answer_of(table, final, case, top, least_gain), final.spec
+    found = answer_of(table, final, case, top, least_gain)
+    near = table.known.get((table.number(case.gpu), tuple(found.answered_for.values())))
+    kinds, both = experiment.studies[study].peer_kinds.values(), (case.problem, found.answered_for)
+    # A library serves another kind of problem by another function.
+    one, other = (next((k for k in kinds if final.spec.value(k, each)), "") for each in both)
+    if near and near.faster and case.problem != found.answered_for and one == other:
+        found = replace(found, why=f"{found.why}; there {near.faster} in pairs")
+    return found, final.spec
 
 
 def libraries(study: str, gpus: Sequence[str], experiment: Experiment) -> list[pd.DataFrame]:
@@ -291,9 +298,6 @@ def predicted(
     }
     domain, trees = Domain.of(asked, spec, known), None
     if learnt:
-        from launchwise.tables.files import read_table
-        from launchwise.tables.measurements import measurement_schema
-
         schema = measurement_schema(spec)
         sweeps = [read_table(sweep_file(each, spec.workload, experiment), schema) for each in gpus]
         trees = recommender_class("learnt")(domain).fit(learnable_rows(domain, sweeps))

@@ -183,12 +183,8 @@ def _insist_on_space(sweep: Path, spec: Spec) -> None:
     needed = ["variant", *(name for each in own for name in each.tunables)]
     for kind, names in (("tunable", needed), ("problem parameter", spec.problem_columns)):
         if missing := [name for name in dict.fromkeys(names) if name not in columns]:
-            message = f"is of another space: {kind} {_listed(missing)} is missing"
+            message = f"is of another space: {kind} {', '.join(map(repr, missing))} is missing"
             raise UserError(sweep, "", message)
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(map(repr, names))
 
 
 SETTINGS = "config.yaml"

@@ -138,6 +138,12 @@ def test_page_and_command_name_the_same_faster_libraries(browser, tmp_path):
     notices = "return [...document.querySelectorAll('.answer .notice')].map((one) => one.innerText)"
     said = " ".join(browser.execute_script(notices))
     assert [one for one in rows["peer"] if one in said] == faster
+    # None speaks for another kind of problems.
+    kinds = {"this alone": f"n == {problem['n']}"}
+    other = made.settings.model_copy(update={"peer_kinds": kinds})
+    files = files_of(replace(made, peers={"big": rows}, settings=other))
+    load(browser, write(files, tmp_path / "kinds") / "index.html")
+    assert "lib1" not in choose(browser, "p-n", "110")
     verdicts = "return arguments[0].map(([low, high]) => launchwiseOutcome(low, high))"
     asked = rows[["speedup_low", "speedup_high"]].to_numpy()
     sent = [[None if np.isnan(end) else end for end in limits] for limits in asked.tolist()]

@@ -54,12 +54,21 @@ def test_a_library_that_is_faster_is_named(fits_folder, monkeypatch, capsys):
     library = {"gpu": GPU, "peer": "cublas", "version": "13", "speedup": 0.5}
     rows = pd.DataFrame([{**listed, **library}])
     asked = ["recommend", STUDY, "--gpu", GPU, *(f"{key}={one}" for key, one in listed.items())]
+    said = "cublas (13) is 2.00 times as fast"
     for high, n, named in ((0.6, 256, True), (1.1, 256, False), (0.6, 255, False)):
         told = rows.assign(speedup_high=high, n=n)
         monkeypatch.setattr(recommending, "read_table", lambda path, schema, told=told: told)
         assert main(asked) == 0
-        said = "; but cublas (13) is 2.00 times as fast"
-        assert (said in capsys.readouterr().out) is named
+        assert (f"; but {said}" in capsys.readouterr().out) is named
+    # The nearest with an answer speaks for its own kind of problems alone.
+    between = [one.replace("n=256", "n=250") for one in asked]
+    monkeypatch.setattr(recommending, "read_table", lambda *_: rows.assign(speedup_high=0.6))
+    for kind, named in (("n > 1", True), ("n == 256", False)):
+        (settings,) = fits_folder.rglob("study.yaml")
+        text = settings.read_text(encoding="utf-8").partition("peer_kinds:")[0]
+        settings.write_text(f"{text}peer_kinds: {{kind: {kind}}}\n", encoding="utf-8")
+        assert main(between) == 0
+        assert (f"; there {said} in pairs" in capsys.readouterr().out) is named
     path.unlink()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import groupby, product
 from operator import itemgetter
 from typing import Any
@@ -85,10 +84,6 @@ EVERY = [
 Record = Mapping[Any, Any]
 
 
-def _of_problem(row: Record, name: str) -> Any:
-    return row["problem"][name]
-
-
 def gains_in_pairs(study: StudyData) -> Section | None:
     """A row per GPU and comparison, and every problem in folds; None where nothing ran in pairs."""
     overview: list[dict[str, Any]] = []
@@ -104,7 +99,7 @@ def gains_in_pairs(study: StudyData) -> Section | None:
         listed += [{**row, "gpu": gpu} for row in rows if row["over"] != BASELINE]
     if not overview:
         return None
-    problem = [field(name, partial(_of_problem, name=name)) for name in study.problem_columns]
+    problem = [field(name, f"problem {name}") for name in study.problem_columns]
     rows_table = table_of("Every gain in pairs", [field("GPU", "gpu"), *problem, *EVERY], listed)
     every = file_of(f"data/{study.name}.pairs.csv", rows_table)
     caption, of_tests = "Gains in pairs, over every problem that ran so", tuning_gain(study)
@@ -142,7 +137,7 @@ def _row(study: StudyData, row: Record, ratio: str, **said: str) -> dict[str, An
     """A comparison at a problem; ``ratio`` names the column of its gain."""
     gain, low, high = (float(row[f"{ratio}{end}"]) for end in ("", "_low", "_high"))
     return {
-        "problem": {name: row[name] for name in study.problem_columns},
+        **{f"problem {name}": row[name] for name in study.problem_columns},
         **{"gain": gain, "gain_low": low, "gain_high": high},
         "saved_ms": row["time_ms"] * (gain - 1),
         "verdict": MISSING if np.isnan(gain) else outcome(low, high),

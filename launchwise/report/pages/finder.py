@@ -102,8 +102,8 @@ def data(
     sound those of the report are. ``hosted`` says whether host code names macros; ``several`` has a
     sentence on each variant that replaces several launches; ``doubts``, ``launches``, ``macros``,
     ``tested``, ``libraries``, ``rule``, ``judges``, ``covered`` and ``heldOut`` are what functions
-    of these names return. ``why`` says of each entry why it is the answer, where another objective
-    than time chooses.
+    of these names return; ``kinds`` are those of problems that libraries serve otherwise. ``why``
+    says of each entry why it is the answer, where another objective than time chooses.
     """
     answers = study.answers
     assert study.table
@@ -162,6 +162,7 @@ def data(
         "baseline": of_baseline,
         "tested": tested(study),
         "libraries": libraries(study),
+        "kinds": [nested(when) for when in study.settings.peer_kinds.values()],
         "rule": between,
         "judges": judges(study.table, gpus),
         "entries": entries,

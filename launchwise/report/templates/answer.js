@@ -1,6 +1,6 @@
 (() => {
   "use strict";
-  const { GPU, PROBLEM, BASIS, CHOICE, USUAL, TIME, LOW, HIGH, GAIN, BASELINE, PAIRED, BLIND, OTHERS, ALIKE, UNSURE, distance } = window.launchwiseLookup;
+  const { GPU, PROBLEM, BASIS, CHOICE, USUAL, TIME, LOW, HIGH, GAIN, BASELINE, PAIRED, BLIND, OTHERS, ALIKE, UNSURE, distance, problemOf } = window.launchwiseLookup;
   const value = window.launchwiseValue;
   const EQUAL = window.launchwiseEqual;
   const outcome = window.launchwiseOutcome;
@@ -230,10 +230,11 @@
     const speed_ = isUsual ? "it was the usual choice" : `${times} times the speed of the usual choice${between}`;
     return [element("p", `Blind test of this very problem: the answer written down beforehand reached ${number(100 * fraction)} % of the best speed; ${speed_}.`, "tested")];
   };
-  // Libraries that ran in pairs at the nearest problem: name, their time relative to the fastest kernel and to the usual choice.
+  // Libraries that ran in pairs at the nearest problem of the kind that is asked: name, their time relative to the fastest kernel and to the usual choice.
   const libraries = (data, context, asked) => {
+    const kindOf = (problem) => data.kinds.findIndex((tree) => value(tree, problemOf(data, problem)));
     const rows = (Object.hasOwn(data.libraries, context.gpu) ? data.libraries[context.gpu] : []).map(([problem, name, ...ratios]) => (
-      { problem, name, ratios, far: distance(asked, problem) }));
+      { problem, name, ratios, far: kindOf(problem) === kindOf(asked) ? distance(asked, problem) : Infinity }));
     const least = Math.min(...rows.map((one) => one.far));
     return least === Infinity ? [] : rows.filter((one) => one.far === least);
   };
