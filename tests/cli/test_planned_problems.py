@@ -113,14 +113,7 @@ def test_snakemake_plans_what_the_command_says(here, capsys):
     assert command == (
         "--cores all --configfile config.yaml plan_saxpy_block.yaml -- final_saxpy_block"
     )
-    words = [
-        "--snakefile",
-        str(ROOT / "Snakefile"),
-        "-n",
-        "--cores",
-        "1",
-        *command.split()[2:],
-    ]
+    words = ["--snakefile", str(ROOT / "Snakefile"), "-n", "--cores", "1", *command.split()[2:]]
     done = forked(run_snakemake, words, here, at_home(here), seconds=100)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "rule sweep:" in done.stdout + done.stderr

@@ -157,11 +157,7 @@ def _empty(path):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
-        (_twice, f"holds {WORKLOAD} on {GPU}, as "),
-        (_empty, "gpu: has no row"),
-    ],
+    ("spoil", "said"), [(_twice, f"holds {WORKLOAD} on {GPU}, as "), (_empty, "gpu: has no row")]
 )
 def test_a_wrong_file_is_one_line_with_its_name(recorded, changed, spoil, said):
     path = changed / GPU / f"{WORKLOAD}.parquet"

@@ -160,10 +160,7 @@ def test_flags_and_compiler_belong_to_a_kept_library(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "ends",
-    [
-        "kill -9 $$",
-        'echo "g++: fatal error: Killed signal terminated program cc1plus" >&2; exit 1',
-    ],
+    ["kill -9 $$", 'echo "g++: fatal error: Killed signal terminated program cc1plus" >&2; exit 1'],
 )
 def test_a_killed_compiler_is_not_the_fault_of_the_source(tmp_path, monkeypatch, ends):
     device = device_for(tmp_path, {"f.cu": "__global__ void f(int *out) { *out = 3; }"})

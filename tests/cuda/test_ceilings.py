@@ -28,12 +28,7 @@ from made_up_device import (
 
 from launchwise.base.errors import UserError
 from launchwise.cuda import ceilings, ceilings_timing
-from launchwise.cuda.ceilings import (
-    REFUSALS,
-    attempted,
-    measured_ceilings,
-    translation_unit,
-)
+from launchwise.cuda.ceilings import REFUSALS, attempted, measured_ceilings, translation_unit
 from launchwise.cuda.ceilings_timing import Kernels, cycle, links, step_ns
 from launchwise.cuda.parameters import occupancy
 from launchwise.measuring.measure import LaunchFailed, OutOfMemory

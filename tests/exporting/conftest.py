@@ -22,8 +22,7 @@ def sweeps(stencil_spec):
     types = ("float32", "float64")
     return {
         gpu: pd.concat(
-            [sweep(stencil_spec, SIZES, gpu, dtype, order=2) for dtype in types],
-            ignore_index=True,
+            [sweep(stencil_spec, SIZES, gpu, dtype, order=2) for dtype in types], ignore_index=True
         )
         for gpu in GPUS
     }

@@ -4,14 +4,7 @@ import json
 
 import pytest
 import yaml
-from expert_files import (
-    VALUES,
-    documented_mappings,
-    grouped_spec,
-    grouped_table,
-    problem,
-    theirs,
-)
+from expert_files import VALUES, documented_mappings, grouped_spec, grouped_table, problem, theirs
 from samples import ROOT
 
 from launchwise.base.errors import UserError

@@ -13,12 +13,7 @@ from launchwise.base.expressions import evaluate
 from launchwise.base.literals import cpp_text
 from launchwise.base.typed import read_yaml
 from launchwise.base.vectors import Columns
-from launchwise.exporting.formulas import (
-    ExportedFormulas,
-    feature_ratio,
-    is_condition,
-    kind_of,
-)
+from launchwise.exporting.formulas import ExportedFormulas, feature_ratio, is_condition, kind_of
 from launchwise.exporting.languages import cpp_expression, python_expression
 from launchwise.exporting.lookup import ratios
 from launchwise.learning.features import Domain

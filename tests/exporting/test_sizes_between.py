@@ -35,8 +35,7 @@ def spec_with(own):
 
 
 @pytest.mark.parametrize(
-    ("own", "every"),
-    [([], 1), (["n % 256 == 0"], 256), (["n % (128 * k) == 0"], 256)],
+    ("own", "every"), [([], 1), (["n % 256 == 0"], 256), (["n % (128 * k) == 0"], 256)]
 )
 def test_drawn_problems_fit_and_nobody_measured_them(own, every):
     final = SimpleNamespace(spec=spec_with(own), measured=MEASURED)

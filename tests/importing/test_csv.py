@@ -129,7 +129,4 @@ def test_rows_are_of_one_problem_where_all_its_parameters_agree(tmp_path):
     mapped = Mapped(device="A", problem=["n", "m"], tunables=["x"], time="t", unit="ms")
     assert [
         (each.problem, [row.time_ms for row in each.rows]) for each in read_csv(path, mapped)
-    ] == [
-        ({"n": 1, "m": 1}, [2.0, 3.0]),
-        ({"n": 1, "m": 2}, [4.0, 5.0]),
-    ]
+    ] == [({"n": 1, "m": 1}, [2.0, 3.0]), ({"n": 1, "m": 2}, [4.0, 5.0])]

@@ -75,10 +75,7 @@ def test_a_node_without_network(here):
     assert (here / MADE).is_file()
 
 
-@pytest.mark.parametrize(
-    ("config", "name"),
-    [("config", " as other_*"), (repr(SETTINGS), "")],
-)
+@pytest.mark.parametrize(("config", "name"), [("config", " as other_*"), (repr(SETTINGS), "")])
 def test_a_module_of_another_workflow(config, name, here):
     (here / "config.yaml").unlink()
     text = MODULE.format(snakefile=f'"{SNAKEFILE}"', config=config, name=name)

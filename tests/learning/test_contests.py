@@ -34,7 +34,7 @@ def test_who_takes_part_is_measured_and_near_the_fastest(stencil_spec):
     first, second = contests_of_sweep(study("knn"), domain, sweep, Confirmation(near_percent=2))
     assert first.problem == problem
     assert [(listed.index(each.configuration), each.roles) for each in first.entrants] == [
-        *((0, ["baseline"]), (3, ["usual", "near"]), (1, ["best"]), (2, ["near"])),
+        *((0, ["baseline"]), (3, ["usual", "near"]), (1, ["best"]), (2, ["near"]))
     ]
     assert second.problem == {**problem, "n": 65}
     assert [each.roles for each in second.entrants] == [["baseline", "usual", "best"]]

@@ -7,15 +7,7 @@ from samples import profile
 from spaces import made
 
 from launchwise.learning.features import Domain
-from launchwise.learning.kriging import (
-    GPU,
-    NUGGET,
-    RATE,
-    Distances,
-    Kriging,
-    Landscapes,
-    design,
-)
+from launchwise.learning.kriging import GPU, NUGGET, RATE, Distances, Kriging, Landscapes, design
 from launchwise.learning.splits import Case
 
 WIDTHS = [2**power for power in range(12)]

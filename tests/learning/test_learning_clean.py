@@ -198,9 +198,7 @@ def test_stage_times_reach_the_training_rows_of_workloads_that_have_stages(stenc
     assert set(removed_schema(staged).columns) == set(removed_schema(stencil_spec).columns)
     with pytest.raises(UserError, match="copy_ms"):
         write_table(
-            tmp_path / "wrong.parquet",
-            found.training.assign(copy_ms=-1.0),
-            training_schema(staged),
+            tmp_path / "wrong.parquet", found.training.assign(copy_ms=-1.0), training_schema(staged)
         )
 
 

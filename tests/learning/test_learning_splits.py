@@ -201,8 +201,7 @@ def test_a_transfer_of_which_one_gpu_is_left_names_it(stencil_spec):
 
 
 @pytest.mark.parametrize(
-    ("cards", "unseen"),
-    [({}, 3), ({"a": "x", "b": "x"}, 2), ({"a": "x", "b": "x", "c": "x"}, 0)],
+    ("cards", "unseen"), [({}, 3), ({"a": "x", "b": "x"}, 2), ({"a": "x", "b": "x", "c": "x"}, 0)]
 )
 def test_only_folds_on_cards_of_their_own_count_as_unseen(stencil_spec, cards, unseen):
     study = {gpu: {(64, "float32", 2): True} for gpu in GPUS}

@@ -10,16 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from supervising import (
-    ending,
-    finished,
-    has_ended,
-    pids,
-    row_lines,
-    rows_of,
-    supervise,
-    until,
-)
+from supervising import ending, finished, has_ended, pids, row_lines, rows_of, supervise, until
 from sweep_script import finished_stage, last_words, stage
 
 from launchwise.base.scripting import EXIT_RESUMABLE

@@ -346,8 +346,5 @@ def test_who_writes_a_journal_is_told_in_plain_text(tmp_path, holder):
     assert len(str(failed.value)) < 500
     named.unlink()
     os.mkfifo(named)
-    with (
-        pytest.raises(UserError, match="by another process"),
-        Journal(tmp_path / "j", "f", KEYS),
-    ):
+    with pytest.raises(UserError, match="by another process"), Journal(tmp_path / "j", "f", KEYS):
         pass

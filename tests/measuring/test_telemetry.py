@@ -117,11 +117,7 @@ def test_a_row_without_a_sample_takes_the_nearest_within_a_second():
 
 @pytest.mark.parametrize(
     ("mask", "told"),
-    [
-        (0x3, ""),
-        (0x2C, "hw_slowdown+sw_power_cap+sw_thermal"),
-        (0x10000, "reason_0x10000"),
-    ],
+    [(0x3, ""), (0x2C, "hw_slowdown+sw_power_cap+sw_thermal"), (0x10000, "reason_0x10000")],
 )
 def test_reasons_have_names_and_an_idle_card_is_not_throttled(mask, told):
     assert played([Sample(1.0, throttle=mask)]).during(0.5, 1.5)["throttle"] == told

@@ -142,10 +142,7 @@ def younger(content):
 
 @pytest.mark.parametrize(
     ("change", "complaint"),
-    [
-        (changed, "the answers were changed"),
-        (younger, "before the answers were frozen"),
-    ],
+    [(changed, "the answers were changed"), (younger, "before the answers were frozen")],
 )
 def test_changed_answers_and_rows_that_are_older_are_refused(project, change, complaint):
     path = files(project) / f"{STUDY}.frozen.json"

@@ -42,12 +42,7 @@ STUDY = {
         },
     },
     "splits": {
-        "paper": {
-            "kind": "problems",
-            "title": "sizes",
-            "train": {"n": TRAIN},
-            "test": {"n": TEST},
-        },
+        "paper": {"kind": "problems", "title": "sizes", "train": {"n": TRAIN}, "test": {"n": TEST}},
         "transfer": {"kind": "leave_one_gpu_out", "title": "GPUs"},
     },
 }

@@ -74,8 +74,7 @@ def test_rows_that_are_not_verified_mix_no_cards():
 
 
 @pytest.mark.parametrize(
-    ("driver", "said"),
-    [("570.1", ["driver 570.1, others have 580.2"]), ("580.1", []), ("", [])],
+    ("driver", "said"), [("570.1", ["driver 570.1, others have 580.2"]), ("580.1", []), ("", [])]
 )
 def test_an_older_major_version_of_the_driver_is_a_complaint(driver, said):
     made = study()

@@ -11,11 +11,7 @@ from docs.generator.recorded_answers import saved_by_energy
 from launchwise.base.robust import FASTER, NO_INTERVAL, TIE, UNDECIDED
 from launchwise.experiment.study import Design
 from launchwise.report import wording
-from launchwise.report.answer.in_pairs import (
-    back_to_back,
-    gains_in_pairs,
-    relative,
-)
+from launchwise.report.answer.in_pairs import back_to_back, gains_in_pairs, relative
 from launchwise.report.blocks import Section
 from launchwise.report.numbers import contests, winners
 from launchwise.report.pages import finder, index_page

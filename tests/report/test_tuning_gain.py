@@ -66,10 +66,7 @@ def test_tuning_pays_where_the_whole_interval_says_so(interval, verdict):
         ({"best_on_average": 0.9}, "nearest size as good"),
         ({"best_on_average": 0.9, "nearest_size": 0.9}, ""),
         # As fast in the mean, and 10 % either way.
-        (
-            {"best_on_average": [0.8, 1.1, 1.1], "nearest_size": 0.9},
-            "fixed choice undecided",
-        ),
+        ({"best_on_average": [0.8, 1.1, 1.1], "nearest_size": 0.9}, "fixed choice undecided"),
     ],
 )
 def test_a_simple_rule_that_is_as_good_as_the_model_is_named(slower, said):

@@ -4,16 +4,7 @@ import re
 from typing import get_args
 
 import pytest
-from strangers import (
-    FOLDERS,
-    FOUND,
-    STRANGERS,
-    each_problem,
-    expectation,
-    faulty,
-    few,
-    planted,
-)
+from strangers import FOLDERS, FOUND, STRANGERS, each_problem, expectation, faulty, few, planted
 
 from launchwise.base.arrays import TYPES
 from launchwise.base.names import SPEC_FILE

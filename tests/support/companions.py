@@ -13,10 +13,7 @@ PROFILE = profile("gpu")
 WIDTHS = [1, 2, 4, 8]
 PARTS = [1, 2, 4, 8, 16]
 SPEC = made(
-    {"width": WIDTHS, "parts": PARTS},
-    {"plain": (["width", "parts"], [])},
-    width=1,
-    parts=1,
+    {"width": WIDTHS, "parts": PARTS}, {"plain": (["width", "parts"], [])}, width=1, parts=1
 )
 SIZES = [2, 4, 8]  # Training problems; the number of parts is the size
 

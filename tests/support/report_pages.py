@@ -27,18 +27,13 @@ RUN = Run(
 
 
 def pages(
-    studies: Sequence[StudyData],
-    cards: Mapping[str, Datasheet] = MappingProxyType({}),
+    studies: Sequence[StudyData], cards: Mapping[str, Datasheet] = MappingProxyType({})
 ) -> list[Page]:
     """Every page of the report, the first page first."""
     report = assemble.Report(studies, RUN, cards)
     own = [page for study in studies for page in assemble.of_study(study)]
     said = notices((), [section for section, _ in failed(own)])
-    return [
-        assemble.front_page(report, said),
-        assemble.gpus_page(report),
-        *own,
-    ]
+    return [assemble.front_page(report, said), assemble.gpus_page(report), *own]
 
 
 def files_of(*studies: StudyData, missing: Sequence[MissingStudy] = ()) -> dict[str, str]:

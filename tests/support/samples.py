@@ -44,9 +44,7 @@ SAMPLES: dict[str, dict[str, Any]] = yaml.safe_load(
 
 
 def measurements(
-    spec: Spec,
-    blocks: list[dict[str, list[Any]]] | None = None,
-    gpu: str = "test",
+    spec: Spec, blocks: list[dict[str, list[Any]]] | None = None, gpu: str = "test"
 ) -> pd.DataFrame:
     """A valid sweep: every configuration of every problem, times made up and all different.
 

@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launchwise.tables.learning import (
-    FOLDS,
-    folds_of_rows,
-    of_split,
-    rows_of_fold,
-)
+from launchwise.tables.learning import FOLDS, folds_of_rows, of_split, rows_of_fold
 
 NAMES = ["sizes/all", "gpus/h200.sm72", "gpus/h100", "gpu/h100"]
 

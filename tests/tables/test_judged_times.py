@@ -20,14 +20,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.robust import EQUAL
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import RATIOS, measurement_schema, pairs_schema
-from launchwise.tables.rows import (
-    DEFAULT_ERROR,
-    UNTOLD,
-    Z95,
-    fastest_rows,
-    row_numbers,
-    tied,
-)
+from launchwise.tables.rows import DEFAULT_ERROR, UNTOLD, Z95, fastest_rows, row_numbers, tied
 from launchwise.tables.times import (
     JUDGED,
     PAIRS,

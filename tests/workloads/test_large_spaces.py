@@ -42,10 +42,7 @@ def test_a_space_that_is_left_too_large_is_refused_with_a_way_out():
     st.sets(st.sampled_from(["a", "b", "c", "mode"])),
 )
 def test_builds_are_those_that_a_configuration_needs(common, own, build):
-    tunables = {
-        **{"a": (1, 2, 4), "b": (1, 3, 9), "c": (2, 5)},
-        "mode": ("x", "y"),
-    }
+    tunables = {**{"a": (1, 2, 4), "b": (1, 3, 9), "c": (2, 5)}, "mode": ("x", "y")}
     variants = {"plain": (["mode"], []), "tiled": (["a", "b", "c", "mode"], own)}
     spec = made(tunables, variants, common, build=build)
     needed = [spec.build_choice(each) for each in space.configurations(spec, PROBLEM)]
@@ -59,10 +56,7 @@ def test_builds_are_those_that_a_configuration_needs(common, own, build):
 
 def test_builds_of_a_huge_space_are_found_without_going_through_it():
     build = ("t0", "t1")
-    variants = {
-        "plain": ([], []),
-        "free": (NAMES, ["t0 * t1 <= 4", "t2 + t3 < 100"]),
-    }
+    variants = {"plain": ([], []), "free": (NAMES, ["t0 * t1 <= 4", "t2 + t3 < 100"])}
     spec = made(VALUES, variants, build=build)
     found = [each for each in build_choices(spec, PROBLEM) if each["variant"] == "free"]
     assert [(each["t0"], each["t1"]) for each in found] == [
