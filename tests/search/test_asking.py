@@ -2,11 +2,16 @@
 
 import itertools
 import math
+import re
 
 import pytest
+from samples import ROOT
 
+from launchwise.base.typed import read_yaml
 from launchwise.search import Search
 from launchwise.search.candidates import fastest_elsewhere
+
+WRONG = read_yaml(ROOT / "tests/search/data/wrong.yaml")
 
 SPACE = {
     "block": [32, 64, 128, 256, 512],
@@ -156,44 +161,23 @@ def test_a_space_that_cannot_be_listed_is_drawn_from():
     assert search.ask() == dict.fromkeys(LARGE, 32)
 
 
-@pytest.mark.parametrize(
-    ("made", "said"),
-    [
-        (lambda: Search({"block": []}), "tunable 'block' has no value"),
-        (lambda: Search({"block": [1]}, lambda _: False), "no configuration is allowed"),
-        (
-            lambda: Search({"block": [1], "unroll": [1]}, known=[[({"block": 1}, 1.0)]]),
-            "tunable 'unroll' is missing in {'block': 1}",
-        ),
-        (
-            lambda: [each.tell({"block": 1}, 1.0) for each in 2 * [two()]],
-            "was told before: {'block': 1}",
-        ),
-        (lambda: Search({}), "there is no tunable"),
-        (lambda: Search({}, winners=[[{"block": 1}]]), "there is no tunable"),
-        (lambda: Search({"block": [1]}, known_gpus=[{}]), "known_gpus has 1 GPUs, known 0"),
-        (
-            lambda: Search({"block": [1]}, winners=[[{"block": 2}]]),
-            "none of the 1 winners of a list is of the space",
-        ),
-        (lambda: Search({"block": 32}), "values of tunable 'block' must be a list, not 32"),
-        (lambda: Search({"block": "abc"}), "values of tunable 'block' must be a list, not 'abc'"),
-        (lambda: Search({"block": [(1, 2)]}), r"'block' has \(1, 2\), which is no number"),
-        (lambda: Search({"block": [1]}, known=[({"block": 1}, 1.0)]), "known must hold, for each"),
-        (lambda: Search({"block": [1]}, known=[[({"block": 1}, "x")]]), "must be a number of ms"),
-        (lambda: two().tell({"block": 48}, 1.0), "is not of the space: {'block': 48}"),
-        (lambda: two().tell({"block": "1"}, 1.0), "is not of the space: {'block': '1'}"),
-        (lambda: two().tell({"block": 2}, 1.0), "is not of the space: {'block': 2}"),
-        (lambda: two().tell({"block": 1, "x": 2}, 1.0), "'x' is no tunable"),
-        (lambda: two().tell({"block": 1}, "1"), "a time must be a number of ms or None, not '1'"),
-        (lambda: two().is_sure(percent=0), "percent must be above 0 and below 100, not 0"),
-        (lambda: two().chance_left(300), "percent must be above 0 and below 100, not 300"),
-        (lambda: two().is_sure(chance=2), "chance must be above 0 and below 1, not 2"),
-    ],
-)
-def test_what_is_wrong_is_said(made, said):
-    with pytest.raises(ValueError, match=said):
-        made()
+@pytest.mark.parametrize(("arguments", "said"), WRONG["made"])
+def test_what_makes_no_search_is_said(arguments, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        Search(**arguments)
+
+
+@pytest.mark.parametrize(("method", "given", "said"), WRONG["asked"])
+def test_what_a_search_cannot_be_asked_is_said(method, given, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        getattr(two(), method)(*given)
+
+
+def test_a_space_has_a_configuration_and_each_is_told_once():
+    with pytest.raises(ValueError, match="no configuration is allowed"):
+        Search({"block": [1]}, lambda _: False)
+    with pytest.raises(ValueError, match=re.escape("was told before: {'block': 1}")):
+        [each.tell({"block": 1}, 1.0) for each in 2 * [two()]]
 
 
 def two():
