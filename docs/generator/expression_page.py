@@ -9,11 +9,7 @@ from docs.generator.schemas import FEATURES
 from launchwise.base.arithmetic import MOST_BITS
 from launchwise.base.arithmetic import MOST_CHARACTERS as MOST_SUM
 from launchwise.base.errors import LONGEST_NAME
-from launchwise.base.expressions import (
-    MOST_CHARACTERS,
-    MOST_LEVELS,
-    evaluate,
-)
+from launchwise.base.expressions import MOST_CHARACTERS, MOST_LEVELS, evaluate
 from launchwise.gpus.machine import Machine
 from launchwise.gpus.profile import GPU_FEATURES, GpuProfile
 from launchwise.workloads.checks.spec_checks import MOST_NAMES
@@ -47,10 +43,7 @@ FUNCTION_DESCRIPTIONS = {
 """Function to an example and a description."""
 
 READERS = (
-    (
-        "`spec.yaml`: `derived`",
-        "problem parameters, tunables, `variant`, derived names above",
-    ),
+    ("`spec.yaml`: `derived`", "problem parameters, tunables, `variant`, derived names above"),
     ("`spec.yaml`: `work`", "problem parameters, derived names that read nothing else"),
     (
         "`spec.yaml`: `constraints`, `block`, `grid`, `shared_bytes`",
@@ -68,10 +61,7 @@ READERS = (
     ),
     ("`spec.yaml`: `value`", "all that `shape` may read, counters of `repeat`"),
     ("`spec.yaml`: `fill`", "problem parameters, derived names"),
-    (
-        "`spec.yaml`: `macros`",
-        "problem parameters, build tunables, `variant`, derived names",
-    ),
+    ("`spec.yaml`: `macros`", "problem parameters, build tunables, `variant`, derived names"),
     (
         "`spec.yaml`: `reference`, `given`",
         "names of arguments, problem parameters, tunables, derived names",

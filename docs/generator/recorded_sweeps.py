@@ -104,11 +104,7 @@ def granger() -> dict[str, Any]:
     for (name, threads), one in fits.groupby(["variant", "threads"]):
         own = times.setdefault(str(name), {}).setdefault(str(threads), {})
         own |= {str(count): each for count, each in one.set_index("county")["time_ms"].items()}
-    return {
-        "rows": sum(map(len, sweeps)),
-        "ms": times,
-        "counters": _counters(),
-    }
+    return {"rows": sum(map(len, sweeps)), "ms": times, "counters": _counters()}
 
 
 def _counters() -> dict[str, Any]:

@@ -198,10 +198,7 @@ def _distance(asked: Sequence[int], known: Sequence[int]) -> float:
 
 
 def autotuned(
-    file: str | Path,
-    *,
-    problem: Mapping[str, Source] | None = None,
-    device: str | None = None,
+    file: str | Path, *, problem: Mapping[str, Source] | None = None, device: str | None = None
 ) -> Callable[[Any], AutotunedKernel]:
     """Decorator of a Triton kernel that is launched with the configurations of a file of answers.
 

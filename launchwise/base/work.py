@@ -125,12 +125,7 @@ def _call(number: int) -> tuple[Any, Counter[str]]:
     return result, counted() - before
 
 
-VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "LOKY_MAX_CPU_COUNT",
-)
+VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "LOKY_MAX_CPU_COUNT")
 """Read by libraries when they are loaded, by processes that a model starts, and by joblib, which
 takes ``n_jobs=-1`` as this many."""
 

@@ -206,8 +206,7 @@ def predict(
     ],
     top: Annotated[int, typer.Option(metavar="N", help="Number of configurations.")] = 5,
     learnt: Annotated[
-        bool,
-        typer.Option("--learnt", help="Also predict with trees fitted to the study's sweeps."),
+        bool, typer.Option("--learnt", help="Also predict with trees fitted to the study's sweeps.")
     ] = False,
     configfile: ConfigFiles = None,
     as_json: AsJson = False,

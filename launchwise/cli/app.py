@@ -61,8 +61,7 @@ def _without_command(
         typer.Option("--json", is_eager=True, help="With --version: as JSON, with all versions."),
     ] = False,
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, help="Print the version and exit."),
+        bool, typer.Option("--version", callback=_print_version, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Tune the launch parameters of CUDA kernels.

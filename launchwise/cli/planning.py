@@ -16,12 +16,7 @@ import yaml
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
 from launchwise.cli.next_problems import Candidate, candidates_on, trained_on
-from launchwise.cli.words import (
-    find_profile,
-    gpu_named,
-    read_experiment,
-    sweep_file,
-)
+from launchwise.cli.words import find_profile, gpu_named, read_experiment, sweep_file
 from launchwise.experiment.discovery import STUDY_FILE
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.loading import insist_on_kernel

@@ -361,7 +361,7 @@ def predicted_text(found: Mapping[str, Any]) -> str:
     lines = [
         f"{wording.problem(found['problem'], found['problem'])} on {found['gpu']}: "
         f"least bytes at copy bandwidth {limits['bytes']} ms, FLOP {limits['flop']} ms; "
-        f"roofline {limits['roofline']} ms",
+        f"roofline {limits['roofline']} ms"
     ]
     for one in found["predictions"]:
         lines += ["", TITLES.get(one["predictor"], one["predictor"])]

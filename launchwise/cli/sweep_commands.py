@@ -152,8 +152,7 @@ def import_(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...",
-            help="Results of Kernel Tuner, KTT, Triton; T4; CSV. One GPU each.",
+            metavar="FILE...", help="Results of Kernel Tuner, KTT, Triton; T4; CSV. One GPU each."
         ),
     ],
     name: Annotated[str, typer.Option("--as", metavar="NAME", help="Name of the workload.")],
@@ -200,8 +199,7 @@ def import_(
     source: Annotated[str, typer.Option(help="Where the files come from.")] = "",
     licence: Annotated[str, typer.Option(help="Licence of the files.")] = "",
     max_mb: Annotated[
-        int,
-        typer.Option(metavar="MB", min=1, help="Most megabytes of a file, unpacked."),
+        int, typer.Option(metavar="MB", min=1, help="Most megabytes of a file, unpacked.")
     ] = 128,
     as_json: AsJson = False,
 ) -> None:
@@ -254,8 +252,7 @@ def import_shipped(
         typer.Option(help="Variant that stands for the library's kernel.", show_default="the one"),
     ] = None,
     replace: Annotated[
-        bool,
-        typer.Option("--replace", help="Write over a usual.yaml that another hand wrote."),
+        bool, typer.Option("--replace", help="Write over a usual.yaml that another hand wrote.")
     ] = False,
 ) -> None:
     """Make the configurations that a library ships the usual choices of a workload.
@@ -306,8 +303,7 @@ def data(
         Path, typer.Option(metavar="DIR", help="Project that gets the sweeps, as DIR/data/.")
     ] = Path("."),
     sha256: Annotated[
-        str | None,
-        typer.Option(metavar="HEX", help="Checksum that the archive must have."),
+        str | None, typer.Option(metavar="HEX", help="Checksum that the archive must have.")
     ] = None,
 ) -> None:
     """Take in the recorded sweeps, which the wheel leaves out for their size.

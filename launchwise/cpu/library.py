@@ -12,13 +12,7 @@ from launchwise.base.storage import digest
 from launchwise.base.work import usable_cores
 from launchwise.cpu import toolchain
 from launchwise.cpu.source import HEADERS, Refused, Source, entries
-from launchwise.cpu.toolchain import (
-    CannotCompile,
-    CannotRun,
-    CompilerKilled,
-    errors,
-    plain,
-)
+from launchwise.cpu.toolchain import CannotCompile, CannotRun, CompilerKilled, errors, plain
 from launchwise.workloads.builds import Build, macros_of, split_kernel
 from launchwise.workloads.sources import (
     INCLUDE,

@@ -162,11 +162,7 @@ def crossed(keys: Collection[Sequence[Value]]) -> list[Crossed]:
         for entry in entries:
             groups.setdefault((*entry[:place], *entry[place + 1 :]), []).extend(entry[place])
         entries = [
-            (
-                *rest[:place],
-                tuple(sorted(values, key=lambda one: sortable([one]))),
-                *rest[place:],
-            )
+            (*rest[:place], tuple(sorted(values, key=lambda one: sortable([one]))), *rest[place:])
             for rest, values in groups.items()
         ]
     return sorted(entries, key=order)

@@ -42,10 +42,7 @@ INTEGER_FUNCTIONS = {
 }
 """Operator or function to its number of arguments; 0: two or more."""
 
-EXPORTED_FACTS = (
-    *GPU_NAMES,
-    *("gpu_sms", "gpu_cores", "gpu_shared_per_sm_bytes", "gpu_l2_bytes"),
-)
+EXPORTED_FACTS = (*GPU_NAMES, *("gpu_sms", "gpu_cores", "gpu_shared_per_sm_bytes", "gpu_l2_bytes"))
 """Facts of a GPU that exported code has: those of constraints, and the whole ones of features."""
 
 

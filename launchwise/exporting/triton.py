@@ -131,10 +131,7 @@ def _macros(spec: Spec, function: TritonFunction) -> list[str]:
 
 
 def _answer(
-    entry: Mapping[str, Any],
-    table: Mapping[str, Any],
-    spec: Spec,
-    own: Sequence[str],
+    entry: Mapping[str, Any], table: Mapping[str, Any], spec: Spec, own: Sequence[str]
 ) -> dict[str, Any]:
     whole = dict(zip(table["tunables"], entry["configuration"], strict=True))
     usual = dict(zip(table["tunables"], entry["usual"], strict=True))

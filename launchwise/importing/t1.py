@@ -18,13 +18,7 @@ from launchwise.base.arithmetic import OPERATORS
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.expressions import evaluate, names_in
 from launchwise.importing.foreign_sweep import as_value, problem_of
-from launchwise.importing.opening import (
-    MEMORY,
-    MOST_BYTES,
-    memory_limit,
-    parse_json,
-    read_text,
-)
+from launchwise.importing.opening import MEMORY, MOST_BYTES, memory_limit, parse_json, read_text
 from launchwise.workloads.parts import Value
 
 _FAILURES = (

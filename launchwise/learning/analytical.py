@@ -146,11 +146,7 @@ class _Run:
     """Times of phases, computed for all rows; a row counts the phases of its variant."""
 
     def __init__(
-        self,
-        spec: Spec,
-        cost: Cost,
-        known: dict[str, np.ndarray],
-        machine: dict[str, np.ndarray],
+        self, spec: Spec, cost: Cost, known: dict[str, np.ndarray], machine: dict[str, np.ndarray]
     ) -> None:
         self._spec, self._cost = spec, cost
         variants = known["variant"]
@@ -269,9 +265,7 @@ class _Run:
         machine = self._machine
         locked = self._value(transfer.page_locked) != 0
         rate = np.where(
-            locked,
-            machine[f"to_{transfer.to}_gbs"],
-            machine[f"pageable_to_{transfer.to}_gbs"],
+            locked, machine[f"to_{transfer.to}_gbs"], machine[f"pageable_to_{transfer.to}_gbs"]
         )
         ms = self._value(transfer.bytes) / rate / 1e6
         calls = self._value(transfer.copies) * machine["copy_us"] / 1e3

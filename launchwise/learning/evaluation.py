@@ -132,9 +132,7 @@ def _of_fold(fold: Fold, truth: Truth, domain: Domain, random_draws: Iterable[in
     rows = table_of(fold.test)[["gpu", *domain.spec.problem_columns]]
     best = truth.best(cases)
     oracle = rows.assign(
-        **{name: best[name] for name in domain.spec.tunable_columns},
-        model=ORACLE,
-        role=ORACLE,
+        **{name: best[name] for name in domain.spec.tunable_columns}, model=ORACLE, role=ORACLE
     )
     oracle = truth.beside(oracle)
     oracle["improved_runs"] = _improved_runs(oracle, domain)

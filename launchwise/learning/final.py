@@ -30,14 +30,7 @@ from launchwise.learning.splits import case_columns, cases_in, key_of
 from launchwise.tables.files import read_table
 from launchwise.tables.learning import fastest_measured_schema
 from launchwise.workloads.sampling import LISTABLE, Draws
-from launchwise.workloads.space import (
-    Configuration,
-    Problem,
-    baseline,
-    feasible,
-    gpu_facts,
-    plain,
-)
+from launchwise.workloads.space import Configuration, Problem, baseline, feasible, gpu_facts, plain
 from launchwise.workloads.spec import Spec
 
 FACTS_FILE = "final.json"

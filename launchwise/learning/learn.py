@@ -37,13 +37,7 @@ from launchwise.learning.recommenders.committee import (
 )
 from launchwise.learning.splits import ALL, Fold, case_numbers
 from launchwise.learning.training_rows import TrainingRows
-from launchwise.learning.truth import (
-    CANDIDATES,
-    read_learnt,
-    said,
-    said_by,
-    write_said,
-)
+from launchwise.learning.truth import CANDIDATES, read_learnt, said, said_by, write_said
 from launchwise.tables.files import read_facts, write_table
 from launchwise.tables.learning import candidates_schema
 

@@ -78,10 +78,7 @@ def _configurations(
 
 
 def _predicted(
-    domain: Domain,
-    time: RunTime,
-    rows: pd.DataFrame,
-    predictors: Mapping[str, Recommender],
+    domain: Domain, time: RunTime, rows: pd.DataFrame, predictors: Mapping[str, Recommender]
 ) -> pd.DataFrame:
     """One row per predictor, each with the configuration that it takes for the fastest."""
     estimate = domain.cost_model.estimate(rows)

@@ -245,10 +245,7 @@ def _one_split(
 
 
 def _problem_fold(
-    name: str,
-    split: ProblemSplit,
-    measured: Mapping[str, _Measured],
-    skipped: dict[str, str],
+    name: str, split: ProblemSplit, measured: Mapping[str, _Measured], skipped: dict[str, str]
 ) -> Fold:
     train: list[Case] = []
     test: list[Case] = []

@@ -191,11 +191,7 @@ def _counted(cases: np.ndarray, out: np.ndarray) -> dict[str, Any]:
 
 
 def check_training(
-    rows: pd.DataFrame,
-    train: tuple[Case, ...],
-    test: tuple[Case, ...],
-    spec: Spec,
-    where: str,
+    rows: pd.DataFrame, train: tuple[Case, ...], test: tuple[Case, ...], spec: Spec, where: str
 ) -> None:
     """Refuse training rows that belong to a test case, or to no training case. Raises UserError
     naming the first such row."""

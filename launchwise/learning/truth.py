@@ -24,12 +24,7 @@ from launchwise.learning.recommender import Recommender
 from launchwise.learning.row_arrays import configuration_codes, keys_of
 from launchwise.learning.splits import case_codes
 from launchwise.tables.files import read_facts, read_table, write_table
-from launchwise.tables.learning import (
-    SAID,
-    candidates_schema,
-    predicted_column,
-    said_schema,
-)
+from launchwise.tables.learning import SAID, candidates_schema, predicted_column, said_schema
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import fastest_rows, row_numbers
 from launchwise.tables.times import SWEEP, with_judged_times

@@ -135,12 +135,7 @@ MOST_COLUMNS = 6
 """Columns of a table of GPUs beside the first; with more GPUs each has a row instead."""
 
 
-def by_gpu(
-    caption: str,
-    corner: str,
-    fields: Sequence[Field],
-    gpus: Mapping[str, Any],
-) -> Table:
+def by_gpu(caption: str, corner: str, fields: Sequence[Field], gpus: Mapping[str, Any]) -> Table:
     """A column per GPU and a row per field; a row per GPU where there are many.
 
     ``corner`` is the heading above the titles of the fields, ``gpus`` has the record of each GPU.

@@ -72,11 +72,7 @@ def candidates_schema(spec: Spec) -> Schema:
     """Schema of test candidates: a row per (split, fold, GPU, test problem, configuration)."""
     return Schema(
         "candidates",
-        {
-            "split": text_column(),
-            "fold": text_column(),
-            **key_schema(spec),
-        },
+        {"split": text_column(), "fold": text_column(), **key_schema(spec)},
         unique=["split", "fold", *spec.key_columns],
     )
 

@@ -141,10 +141,7 @@ def prior_schema(spec: Spec) -> Schema:
     nearest one (the file's facts say which). It is empty where the configuration failed."""
     return Schema(
         "priors",
-        {
-            **key_schema(spec),
-            "time_ms": real_column(POSITIVE, nullable=True),
-        },
+        {**key_schema(spec), "time_ms": real_column(POSITIVE, nullable=True)},
         unique=spec.key_columns,
     )
 

@@ -160,10 +160,7 @@ def ratio_limits(
 
 
 def indistinct(
-    rows: pd.DataFrame,
-    groups: np.ndarray,
-    reference: np.ndarray,
-    beside: np.ndarray | bool = False,
+    rows: pd.DataFrame, groups: np.ndarray, reference: np.ndarray, beside: np.ndarray | bool = False
 ) -> np.ndarray:
     """Whether each row tells something (:data:`UNTOLD`), and cannot be told apart from one row of
     its group: the interval of their ratio (:func:`ratio_limits`) holds 1. bool, shape (rows,).

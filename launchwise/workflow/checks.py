@@ -68,10 +68,7 @@ def readable(path: str, elsewhere: object = ()) -> str:
 
 
 def start(
-    config: Mapping[str, Any],
-    path: str,
-    overlays: Collection[str | Path],
-    in_job: bool = False,
+    config: Mapping[str, Any], path: str, overlays: Collection[str | Path], in_job: bool = False
 ) -> Experiment:
     """Check the settings before any rule is defined; stops with one line on an error.
 

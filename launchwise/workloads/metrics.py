@@ -250,13 +250,11 @@ class Counters:
     )
     """mean of the active warps on SMs at work / warps that an SM holds at most"""
     dram_throughput = Share(
-        source="dram__throughput.avg.pct_of_peak_sustained_elapsed",
-        shown=Shown("memory", "%", 100),
+        source="dram__throughput.avg.pct_of_peak_sustained_elapsed", shown=Shown("memory", "%", 100)
     )
     """throughput of the memory / its peak"""
     l2_throughput = Share(
-        source="lts__throughput.avg.pct_of_peak_sustained_elapsed",
-        shown=Shown("L2", "%", 100),
+        source="lts__throughput.avg.pct_of_peak_sustained_elapsed", shown=Shown("L2", "%", 100)
     )
     """throughput of L2 / its peak"""
     l1_throughput = Share(

@@ -77,9 +77,7 @@ def test_few_times_have_no_rank_correlation():
 
 
 def test_the_study_has_every_time_and_what_it_means():
-    data = made(
-        rows({"analytical": [1, 3], "roofline": [0.1, 0.2]}, [2, 4]),
-    )
+    data = made(rows({"analytical": [1, 3], "roofline": [0.1, 0.2]}, [2, 4]))
     section = published_times(data)
     assert section.id == "tiny-against"
     found = [rest for _, rest in statements(section)]

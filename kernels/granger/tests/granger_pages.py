@@ -24,11 +24,7 @@ SPEC = known_spec(FOLDER)
 PROBLEM = {"county": 5, "countx": 5, "rows": 100, "cols": 10, "dtype": "float32"}
 CARDS = ["titan_black", "titan_x", "titan_v", "rtx2080ti", "rtx4070"]
 
-TITLES = [
-    "The published prediction, and the time",
-    "What it got wrong",
-    "Which claims hold",
-]
+TITLES = ["The published prediction, and the time", "What it got wrong", "Which claims hold"]
 
 
 def change(published: Published, fact: str, value: str) -> None:

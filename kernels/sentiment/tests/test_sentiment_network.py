@@ -7,12 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.sentiment.host.network import (
-    EMBEDDING,
-    SHAPES,
-    logits,
-    read_trained,
-)
+from kernels.sentiment.host.network import EMBEDDING, SHAPES, logits, read_trained
 from kernels.sentiment.host.network import write_trained as write
 from kernels.sentiment.host.reviews import (
     INNER,

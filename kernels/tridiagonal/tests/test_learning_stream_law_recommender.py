@@ -22,13 +22,8 @@ from streams import (
 
 from kernels.tridiagonal.recommenders.nearest_optimum import NearestOptimumRecommender
 from kernels.tridiagonal.recommenders.stream_law import StreamLawRecommender as StreamLaw
-from kernels.tridiagonal.recommenders.stream_law.choice import (
-    runs_that_differ_in_streams,
-)
-from kernels.tridiagonal.recommenders.stream_law.laws import (
-    LinearOverheadLaw,
-    predicted_streams,
-)
+from kernels.tridiagonal.recommenders.stream_law.choice import runs_that_differ_in_streams
+from kernels.tridiagonal.recommenders.stream_law.laws import LinearOverheadLaw, predicted_streams
 from launchwise.base.errors import UserError
 from launchwise.experiment.settings import Search
 from launchwise.experiment.study import ModelEntry

@@ -25,14 +25,7 @@ from launchwise.tables.times import PAIRS, SWEEP
 from launchwise.workloads.space import baseline
 from launchwise.workloads.spec import load_spec
 from tests.support.report_study import known_spec, sized_study
-from tests.support.shown import (
-    blocks_of,
-    notes,
-    rows_of,
-    tables,
-    texts,
-    with_sweeps,
-)
+from tests.support.shown import blocks_of, notes, rows_of, tables, texts, with_sweeps
 
 TRIDIAGONAL = Path(__file__).resolve().parents[1]
 STUDY = "tridiagonal_recursion"

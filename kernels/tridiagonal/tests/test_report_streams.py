@@ -29,9 +29,7 @@ from kernels.tridiagonal.studies.tridiagonal_streams.section import (
     published_shares,
 )
 from kernels.tridiagonal.studies.tridiagonal_streams.section import sections as own
-from kernels.tridiagonal.studies.tridiagonal_streams.series import (
-    series_of,
-)
+from kernels.tridiagonal.studies.tridiagonal_streams.series import series_of
 from kernels.tridiagonal.studies.tridiagonal_streams.stages import (
     PAPER,
     published_stage_table,

@@ -7,11 +7,7 @@ import numpy as np
 import pytest
 
 from kernels.tridiagonal.host.accuracy import allowed_error, backward_error
-from kernels.tridiagonal.solver import (
-    TooLittleMemory,
-    clear_plans,
-    solve,
-)
+from kernels.tridiagonal.solver import TooLittleMemory, clear_plans, solve
 
 pytestmark = pytest.mark.gpu
 

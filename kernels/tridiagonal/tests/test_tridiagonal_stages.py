@@ -8,11 +8,7 @@ import pytest
 from test_tridiagonal import FOLDER, error, system
 
 from kernels.tridiagonal.host import stage_times
-from kernels.tridiagonal.host.host_solution import (
-    STAGES,
-    HostArrays,
-    solution_with_host,
-)
+from kernels.tridiagonal.host.host_solution import STAGES, HostArrays, solution_with_host
 from kernels.tridiagonal.host.interface_solvers import solve_on_host
 from kernels.tridiagonal.host.launches import Arrays, DeviceSolution
 from kernels.tridiagonal.host.plan import Choice

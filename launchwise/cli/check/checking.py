@@ -173,10 +173,7 @@ def refused_variant(spec: Spec, problems: Sequence[Problem]) -> tuple[str, str] 
 
 
 def _may_run(
-    spec: Spec,
-    variant: str,
-    problems: Sequence[Problem],
-    gpu: Mapping[str, Any] = LENIENT_GPU,
+    spec: Spec, variant: str, problems: Sequence[Problem], gpu: Mapping[str, Any] = LENIENT_GPU
 ) -> bool:
     """Whether there is a feasible configuration, or may be one that was not found."""
     every = (Draws(spec, each, gpu, SEED) for each in problems)
@@ -234,11 +231,7 @@ _ASKS = re.compile(r"(^|\s)# \? ")
 
 
 def checked(
-    folder: Path,
-    arch: str,
-    threads: int,
-    cpu: bool = False,
-    words: Sequence[str] = (),
+    folder: Path, arch: str, threads: int, cpu: bool = False, words: Sequence[str] = ()
 ) -> Iterator[Step]:
     """Check the workload in ``folder`` step by step.
 

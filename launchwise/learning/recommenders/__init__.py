@@ -94,10 +94,7 @@ def answering_model(models: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def recommender_class(
-    kind: str,
-    key: str = "models",
-    workload: Path | None = None,
-    where: str | Path = "config.yaml",
+    kind: str, key: str = "models", workload: Path | None = None, where: str | Path = "config.yaml"
 ) -> type[Recommender]:
     """The recommender's class of one kind.
 

@@ -49,9 +49,7 @@ class AnalyticalRecommender(Recommender):
     def summary(self) -> dict[str, Any]:
         """Inputs of the predictor, for the report."""
         spec = self.domain.spec
-        return {
-            "features": ["gpu", *spec.problem_columns, *spec.tunable_columns],
-        }
+        return {"features": ["gpu", *spec.problem_columns, *spec.tunable_columns]}
 
 
 class LearntRecommender(OfTrees, Recommender):

@@ -140,10 +140,7 @@ class BestTreeRecommender(OfTrees, Recommender):
 
     def summary(self) -> dict[str, Any]:
         """Features, and the number of leaves."""
-        return {
-            "features": self.domain.problem_features,
-            "leaves": self.arrays_of_trees.leaves,
-        }
+        return {"features": self.domain.problem_features, "leaves": self.arrays_of_trees.leaves}
 
 
 class LightgbmRecommender(OfTrees, TimeRegressor):
@@ -237,9 +234,7 @@ class LambdarankRecommender(OfTrees, Recommender):
         return Judgement.without_times(-scores, self.fitted.prior.regret(rows, self.domain))
 
     def summary(self) -> dict[str, Any]:
-        return {
-            "features": [*self.domain.spec.features, *self.domain.gpu_features],
-        }
+        return {"features": [*self.domain.spec.features, *self.domain.gpu_features]}
 
 
 def grades(regret: np.ndarray) -> np.ndarray:

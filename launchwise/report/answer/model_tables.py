@@ -176,11 +176,7 @@ VERDICTS = [
     field("measured", "measured", number=True, best=lambda row: row["verdict"] == "reached"),
     field("by model", "model"),
     field("best possible", "possible", number=True),
-    field(
-        "verdict",
-        "verdict",
-        role=lambda row: "good" if row["verdict"] == "reached" else "poor",
-    ),
+    field("verdict", "verdict", role=lambda row: "good" if row["verdict"] == "reached" else "poor"),
 ]
 
 

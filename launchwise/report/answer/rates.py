@@ -9,15 +9,7 @@ import pandas as pd
 from launchwise.experiment.study import Counters
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Figure, Panel, Section, Table, Text
-from launchwise.report.fields import (
-    Field,
-    field,
-    file_of,
-    grouped,
-    percents,
-    significant,
-    table_of,
-)
+from launchwise.report.fields import Field, field, file_of, grouped, percents, significant, table_of
 from launchwise.report.numbers import winners
 from launchwise.report.pages import card_ratios
 from launchwise.report.study import StudyData

@@ -124,12 +124,7 @@ class Tried:
 
 
 def _compared(
-    found: Tried,
-    places: np.ndarray,
-    count: int,
-    name: str,
-    spec: Spec,
-    facts: Mapping[str, Any],
+    found: Tried, places: np.ndarray, count: int, name: str, spec: Spec, facts: Mapping[str, Any]
 ) -> np.ndarray:
     """Best time of each problem that counts over the least time with each value of a tunable:
     float64, shape (count, problems); NaN without a time.

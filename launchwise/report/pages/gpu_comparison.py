@@ -168,12 +168,7 @@ def data(
         "entries": [[*both, *values] for both, *values in zip(places, *numbers, strict=True)],
         "above": [each for each, is_above in zip(places, above, strict=True) if is_above],
         "ratios": [
-            [
-                *map(list(gpus).index, pair),
-                one.predicted,
-                one.count,
-                *one.numbers,
-            ]
+            [*map(list(gpus).index, pair), one.predicted, one.count, *one.numbers]
             for pair, one in card_ratios.of_study(study).items()
         ],
         "within": within(apart),

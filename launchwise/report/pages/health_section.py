@@ -228,10 +228,7 @@ def _settings(found: Sequence[Health], studies: Sequence[StudyData]) -> File:
 
 
 def anew_settings(
-    gpu: str,
-    workload: str,
-    keys: Collection[Sequence[Value]],
-    columns: Sequence[str],
+    gpu: str, workload: str, keys: Collection[Sequence[Value]], columns: Sequence[str]
 ) -> str:
     """The settings that name rows of a sweep to measure again, as YAML. ``keys`` are values of each
     row, or of all rows of a problem, in the order of ``columns``."""

@@ -33,11 +33,7 @@ from launchwise.report.fields import field, table_of
 from launchwise.report.site.rendering import parts_of, render
 from launchwise.report.study import NEVER_SHOWN, StudyData
 from launchwise.tables import files as tables
-from launchwise.tables.learning import (
-    curves_schema,
-    evaluation_schema,
-    published_times_schema,
-)
+from launchwise.tables.learning import curves_schema, evaluation_schema, published_times_schema
 from launchwise.tables.measurements import (
     counters_schema,
     measurement_schema,

@@ -113,10 +113,7 @@ def csv_text(table: Table) -> str:
 
 
 def _overview(report: Report) -> Part:
-    pages = (
-        assemble.front_page(report, notices(report.missing, [])),
-        assemble.gpus_page(report),
-    )
+    pages = (assemble.front_page(report, notices(report.missing, [])), assemble.gpus_page(report))
     texts = {page.path: html(page, report) for page in pages} | files(pages) | assets()
     return Part(texts | {card_ratios.TABLE: card_ratios.csv_text(report.studies)})
 

@@ -114,9 +114,7 @@ def parts(text: str) -> list[str]:
 
 
 def nearest_problem(
-    spec: SpecFields,
-    wanted: Mapping[str, Value],
-    configurations: Iterable[Mapping[str, Any]] = (),
+    spec: SpecFields, wanted: Mapping[str, Value], configurations: Iterable[Mapping[str, Any]] = ()
 ) -> Problem | None:
     """The problem nearest to a wanted one that meets every constraint; None where none was found.
 

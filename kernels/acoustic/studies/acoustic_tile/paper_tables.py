@@ -13,13 +13,7 @@ from launchwise.experiment.published import Records
 from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Cell, Table
-from launchwise.report.fields import (
-    THEIRS,
-    decimals,
-    field,
-    grouped,
-    table_of,
-)
+from launchwise.report.fields import THEIRS, decimals, field, grouped, table_of
 from launchwise.report.numbers import of_one_launch, records
 from launchwise.report.study import StudyData, remembered
 from launchwise.tables.times import by_sweep

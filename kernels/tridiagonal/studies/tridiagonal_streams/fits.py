@@ -154,9 +154,7 @@ def _forms(fitted: Sequence[tuple[StreamSeries, FittedLaws]]) -> Iterator[tuple[
 
 
 def _figure(
-    study: StudyData,
-    fitted: Sequence[tuple[StreamSeries, FittedLaws]],
-    names: Mapping[str, str],
+    study: StudyData, fitted: Sequence[tuple[StreamSeries, FittedLaws]], names: Mapping[str, str]
 ) -> Figure:
     counts = sorted({int(count) for one, _ in fitted for count in one.rows[CHOICE] if count > 1})
     panels = []

@@ -26,15 +26,7 @@ from launchwise.report.study import StudyData
 from ...recommenders.stream_law.laws import PUBLISHED_OVERHEAD, PUBLISHED_SUM
 from ..host_runs import JUDGED, shortened
 from .fits import fit_blocks, judged, optima_blocks, optima_table, published_optima
-from .gains import (
-    CHOICE,
-    FIELDS,
-    NOT_COMPARED,
-    NOT_WELL,
-    SIZE,
-    gain_figure,
-    largest_gain,
-)
+from .gains import CHOICE, FIELDS, NOT_COMPARED, NOT_WELL, SIZE, gain_figure, largest_gain
 from .series import StreamSeries, series_of
 from .stages import PAPER, stage_blocks, stage_table
 
@@ -199,10 +191,7 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
             "Stages that streams can overlap",
             stage_blocks(study, every, names, published),
         ),
-        "laws": (
-            "Laws of the sum and of the overhead",
-            fit_blocks(study, every, names, published),
-        ),
+        "laws": ("Laws of the sum and of the overhead", fit_blocks(study, every, names, published)),
         "optima": ("Best and predicted number of streams", optima_blocks(optima, names)),
         "conclusion": ("The paper's conclusions, tested", tested),
     }

@@ -57,18 +57,12 @@ def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section
             "The nearest size",
             [table_of(caption, fields(names), learnt(every, published))],
         ),
-        "borrowed": (
-            "Optima used elsewhere",
-            borrowed(study, every, published),
-        ),
+        "borrowed": ("Optima used elsewhere", borrowed(study, every, published)),
         "resources": (
             "Occupancy and threads per block",
             resources(study, names, found, facts_of(published)),
         ),
-        "conclusions": (
-            "The paper's conclusions, tested",
-            [tested, *contradictions(published)],
-        ),
+        "conclusions": ("The paper's conclusions, tested", [tested, *contradictions(published)]),
     }
     return [Section(f"{study.name}-{end}", *part) for end, part in parts.items() if part[1]]
 

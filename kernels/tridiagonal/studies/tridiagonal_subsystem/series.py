@@ -23,15 +23,7 @@ from launchwise.tables.times import PAIRS
 from launchwise.workloads.spec import Spec
 
 from ...learning.optima import corrected_optima, with_a_choice
-from ..host_runs import (
-    KindOnGpu,
-    known_well,
-    least,
-    levelled,
-    repeated,
-    slower,
-    ties,
-)
+from ..host_runs import KindOnGpu, known_well, least, levelled, repeated, slower, ties
 
 SIZE, CHOICE = "n", "m"
 FEWEST = 4  # least number of sizes for a trend
