@@ -182,6 +182,7 @@ RESTORED = (SimpleNamespace(kept="kept", array="array"),)
     ("work", "fastest", "timer", "l2", "ms"),
     [
         (Work(), LONG, "events", "cold", 1.0),
+        (Work(0.01), LONG, "events", "cold", 0.01),
         (Large(), LONG, "events", "warm", 1.0),
         (Work(), SHORT, "events", "warm", 1.0),
         (Work(0.01), SHORT, "graph", "warm", 0.01),
