@@ -8,6 +8,7 @@ import yaml
 from samples import ROOT
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
 from launchwise.experiment.published import ELEMENTS, Element, check_places, read_elements
 
 TABLES = sorted((ROOT / "kernels").glob("*/studies/*/published/*.csv"))
@@ -62,13 +63,7 @@ def test_places_lie_in_the_study_the_workload_or_the_project(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "key", "complaint"),
-    [
-        ({"files": []}, "elements.1", "no place"),
-        ({"files": ["there.txt"]}, "elements.1.files", "no file 'there.txt'"),
-        ({"where": ""}, "elements.1.where", "must"),
-        ({"were": "x"}, "elements.1.were", "unknown key"),
-    ],
+    ("changes", "key", "complaint"), read_yaml(ROOT / "tests/experiment/data/elements.yaml")
 )
 def test_an_element_without_a_place_is_refused(tmp_path, changes, key, complaint):
     study = written(tmp_path, **changes)

@@ -4,8 +4,10 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from samples import ROOT
 
 from launchwise.base.errors import UserError
+from launchwise.base.typed import read_yaml
 from launchwise.experiment.method import Method
 from launchwise.measuring.rows import check_one_way, make_row, rows_to_table
 from launchwise.measuring.sweep import seconds_of
@@ -173,14 +175,7 @@ def test_the_reference_is_the_first_time_of_this_card_if_it_is_right(stencil_spe
 
 
 @pytest.mark.parametrize(
-    ("changed", "again"),
-    [
-        ({}, True),
-        ({"times_ms": [0.1, 0.1, 0.1]}, False),
-        ({"timer": "host"}, False),
-        ({"attempt": 2}, False),
-        ({"status": "slow"}, False),
-    ],
+    ("changed", "again"), read_yaml(ROOT / "tests/measuring/data/disturbed.yaml")
 )
 def test_disturbed_repeats_of_the_device_are_made_once_more(stencil_spec, changed, again):
     disturbed = {**TIMED, "times_ms": [0.1, 0.1, 0.05], "first_ms": 0.1, "timer": "events"}

@@ -5,7 +5,9 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from samples import ROOT
 
+from launchwise.base.typed import read_yaml
 from launchwise.report import numbers
 from launchwise.report.blocks import Fold
 from launchwise.report.pages import index_page
@@ -60,14 +62,7 @@ def test_tuning_pays_where_the_whole_interval_says_so(interval, verdict):
 
 
 @pytest.mark.parametrize(
-    ("slower", "said"),
-    [
-        ({"best_on_average": 1.0}, "fixed choice as good, nearest size as good"),
-        ({"best_on_average": 0.9}, "nearest size as good"),
-        ({"best_on_average": 0.9, "nearest_size": 0.9}, ""),
-        # As fast in the mean, and 10 % either way.
-        ({"best_on_average": [0.8, 1.1, 1.1], "nearest_size": 0.9}, "fixed choice undecided"),
-    ],
+    ("slower", "said"), read_yaml(ROOT / "tests/report/data/simple_rules.yaml")
 )
 def test_a_simple_rule_that_is_as_good_as_the_model_is_named(slower, said):
     made = study()
