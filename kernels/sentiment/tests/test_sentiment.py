@@ -227,6 +227,14 @@ def test_the_network_reaches_what_its_training_said():
     assert trained.network.words == figures["words"] == len(trained.counts)
 
 
+@pytest.mark.parametrize("capability", [75, 80])
+def test_cards_before_sm_80_run_no_variant_by_tensor_cores(spec, capability):
+    problem = {"batch": 512, "tokens": 64, "given": "tokens", "memory": "device"}
+    facts = {"gpu_compute_capability": capability, "gpu_shared_per_block_bytes": 64 << 10}
+    found = {one["variant"] for one in configurations(spec, problem, facts)}
+    assert any(name.startswith("tensor_") for name in found) == (capability == 80)
+
+
 def test_the_baseline_is_the_published_first_version(spec):
     assert baseline(spec)["variant"] == "naive"
     assert spec.value(spec.work.flop, {**SMALL, "batch": 20000, "tokens": 256}) == pytest.approx(
