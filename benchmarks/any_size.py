@@ -1,14 +1,16 @@
 """Answers to problems of sizes that nothing learnt from, held against their measurements.
 
     python benchmarks/any_size.py benchmarks/results/any_size.json
+    python benchmarks/any_size.py --drawn drawn_third benchmarks/results/any_size_third.json
     python benchmarks/any_size.py --contests results/blind/h200 OUTPUT
 
-The second way also writes contests of today's answers: what the blind tests compared in pairs, the
+The third way also writes contests of today's answers: what the blind tests compared in pairs, the
 first suggestions and the best of each problem, for the rule ``blind_pairs`` to run in turn.
 
 The problems were drawn from the ranges that studies declare, of sizes that no sweep has, and every
 candidate was measured, on an H200. Nothing learns from them
-(``data/recorded/<gpu>/blind/drawn``). Products and tables are those of ``results/``.
+(``data/recorded/<gpu>/blind/drawn``; the figures of ``drawn_third`` came after all decisions, and
+nothing was chosen by them). Products and tables are those of ``results/``.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from launchwise.tables.times import judged_times
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.space import whole
 
-DRAWN = "data/recorded/*/blind/drawn"
+BLIND = "data/recorded/*/blind"
 SMALLEST = "granger_time"
 FIRST = 5  # Suggestions that are compared
 
@@ -150,9 +152,10 @@ def main() -> None:
     """Ask every study that such problems were measured for."""
     parser = arguments(__doc__)
     parser.add_argument("--contests", type=Path, help="folder for contests of today's answers")
+    parser.add_argument("--drawn", default="drawn", help="folder of the recorded blind tests")
     given = parser.parse_args()
     found = []
-    for path in sorted(ROOT.glob(f"{DRAWN}/*.sweep.parquet")):
+    for path in sorted(ROOT.glob(f"{BLIND}/{given.drawn}/*.sweep.parquet")):
         study = path.name.partition(".")[0]
         if given.smallest and study != SMALLEST:
             continue
