@@ -154,7 +154,7 @@ class Method(Strict, title="method"):
     repeats: Repeats = Repeats()
     """how often each configuration is timed"""
     slow_factor: float = Field(3.0, gt=1)
-    """timing stops early if two launches take this many times the best time"""
+    """timing stops early if two launches (short kernels: five) take this many times the best"""
     timeout_s: float = Field(60.0, gt=0)
     """time without an answer after which the measuring process is restarted, s"""
     graph_below_us: float = Field(20.0, ge=0)

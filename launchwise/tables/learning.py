@@ -52,7 +52,7 @@ def training_schema(spec: Spec) -> Schema:
     ``folds`` names the folds that learn from a row, as ``split/fold`` with blanks between them (see
     :data:`FOLDS`). Stages keep their times here, and builds what the compiler said
     of them: models may learn of it. ``status`` tells times from those of ``slow`` rows, which are
-    the shorter of two launches and no more (of rows before that rule, their first launch).
+    the shortest of a few launches and no more (of rows before that rule, their first launch).
     """
     return Schema(
         "training",

@@ -122,7 +122,7 @@ class Results:
     """why the status is not `ok`"""
     time_ms = Metric(unit="ms", above=0)
     """median of `times_ms`; the first launch is never in it, except in a `slow` row, which has the
-    shorter of two launches"""
+    shortest of two to five launches"""
     times_ms = Metric(kind="times", unit="ms")
     """all repeats"""
     repeats = Metric(kind="whole", made="table", shown=Shown("repeats", row=3))

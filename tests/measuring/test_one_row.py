@@ -53,6 +53,7 @@ class Work:
     def __init__(self, ms=1.0, first_ms=None, solves=1, restores=(), launches=1, found=(0.0, 1.0)):
         self.ms, self.first_ms, self.solves, self.restores = ms, first_ms or ms, solves, restores
         self.launches, self.finding, self.ran = ("k",) * launches, Finding(*found), 0
+        self.held = 1  # Launches that take ``first_ms``
 
 
 class Large(Work):
@@ -136,7 +137,7 @@ class Machine:
     def timed(self, work, repeats, flush):
         self.last = work
         self.asked.append("cold" if flush else "warm")
-        times = [work.ms if work.ran + n else work.first_ms for n in range(repeats)]
+        times = [work.ms if work.ran + n >= work.held else work.first_ms for n in range(repeats)]
         work.ran += repeats
         spend(sum(times))
         return times
@@ -226,6 +227,12 @@ def test_two_launches_stop_a_configuration_and_none_the_baseline():
     run = LayoutRun(machine.context(best_ms=1.0, mark_ms=1.0), "")
     run.warm_up = lambda configuration: None
     assert run.measure(SECOND)["status"] == "ok"
+    # A busy host delays launches in a row: of short kernels more are looked at.
+    column = Work(0.01, first_ms=0.2)
+    column.held = 4
+    run = LayoutRun(Machine(column=column).context(best_ms=0.01, mark_ms=0.02), "")
+    run.warm_up = lambda configuration: None
+    assert run.measure(SECOND)["time_ms"] == 0.01
     # The baseline is known well, however far it is from the best.
     machine = Machine(linear=Work(5.0), column=Work(5.0))
     run = LayoutRun(machine.context(best_ms=1.0, mark_ms=9.0), "")
