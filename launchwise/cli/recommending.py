@@ -35,6 +35,7 @@ from launchwise.learning.answers import (
     MEASURED,
     NEW_GPU,
     Answer,
+    Interval,
     Suggestion,
     read_product_facts,
 )
@@ -104,6 +105,10 @@ def answered(
     one, other = (next((k for k in kinds if final.spec.value(k, each)), "") for each in both)
     if near and near.faster and case.problem != found.answered_for and one == other:
         found = replace(found, why=f"{found.why}; there {near.faster} in pairs")
+    if found.basis == NEW_GPU and final.domain.profiles[case.gpu].source == "described":
+        from launchwise.report.answer.predicted_times import spread_in, within
+
+        found = replace(found, off=within(spread_in(experiment.root / "results")))
     return found, final.spec
 
 
@@ -164,7 +169,7 @@ def as_text(found: Answer, spec: Spec) -> str:
 def _expectations(one: Suggestion, answer: Answer) -> list[str]:
     found = []
     if one.expected_ms is not None:
-        limits = _limits(one.interval_ms, 4, answer)
+        limits = _limits(one.interval_ms, 4, answer, answer.off)
         slower = ""
         first_ms = answer.suggestions[0].expected_ms
         if one.rank > 1 and first_ms is not None:
@@ -179,10 +184,10 @@ def _expectations(one: Suggestion, answer: Answer) -> list[str]:
     return found
 
 
-def _limits(interval: tuple[float, float] | None, digits: int, answer: Answer) -> str:
+def _limits(interval: Interval | None, digits: int, answer: Answer, off: str = "") -> str:
     if interval is None:
         # What a model says without limits may be off by any factor.
-        return "" if answer.basis in (MEASURED, NEW_GPU) else ", limits not known"
+        return "" if answer.basis == MEASURED else f", {off or 'limits not known'}"
     low, high = interval
     return f" ({answer.percent} % interval {low:.{digits}g} to {high:.{digits}g})"
 

@@ -175,7 +175,8 @@ def block_of(
                 like = [
                     one for one in measured if all(one[key] in given[key] for key in given)
                 ] or measured
-                example = like[0][name] if like else _example(spec, name)
+                first = parameter.values[0] if parameter.values else parameter.maximum or 1024
+                example = like[0][name] if like else nearest_value(spec, name, first) or first
                 raise UserError(command, name, f"needs a value, such as {name}={example}")
             given[name] = list(parameter.values)
     block: dict[str, Any] = {name: given[name] for name in spec.problem}
@@ -220,9 +221,3 @@ def _value(spec: Spec, name: str, text: str, word: str, command: str) -> Any:
     if said := spec.check_value(name, value):
         raise UserError(command, word, said)
     return value
-
-
-def _example(spec: Spec, name: str) -> Any:
-    parameter = spec.problem[name]
-    example = parameter.values[0] if parameter.values else parameter.maximum or 1024
-    return nearest_value(spec, name, example) or example

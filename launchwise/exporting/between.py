@@ -210,12 +210,14 @@ def held(table: AnswerTable, blind: pd.DataFrame, final: Final) -> AnswerTable:
     devices = []
     for device in table.devices:
         own = within[within["gpu"] == device.name]
+        reached = own["fraction"].dropna().to_numpy()
+        tested = Tested(len(reached), geometric_mean(reached)) if len(reached) >= FEWEST else None
         devices.append(
             replace(
                 device,
                 between_ms=_held(device.between_ms, "time_ms", own, within),
                 between_gain=_held(device.between_gain, "gain", own, within),
-                tested=_tested(own["fraction"].dropna()),
+                tested=tested,
             )
         )
     visits = [one.between_ms for one in devices if one.tested and one.between_ms]
@@ -266,12 +268,6 @@ def asked_again(table: AnswerTable, blind: pd.DataFrame, final: Final) -> pd.Dat
 
 
 _UNKNOWN = (math.nan, math.nan)
-
-
-def _tested(fractions: pd.Series) -> Tested | None:
-    if len(fractions) < FEWEST:
-        return None
-    return Tested(len(fractions), geometric_mean(fractions.to_numpy()))
 
 
 def _held(factors: Interval | None, name: str, *tests: pd.DataFrame) -> Interval | None:

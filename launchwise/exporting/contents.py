@@ -50,6 +50,7 @@ class Contents:
     formulas: ExportedFormulas
 
     version = launchwise.__version__
+    no_limits = "no measurement tells how far off its time and gain may be"
 
     @property
     def devices(self) -> tuple[Device, ...]:

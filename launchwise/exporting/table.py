@@ -67,7 +67,10 @@ class AnswerTable(Contents):
                 one = self._unanswered(device, self.problem(shapes[row]))
             else:
                 one = self._sure(one, least_gain or self.stored.least_gain)
-            found.append(replace(one, why=entry.but_libraries(one.why)) if entry else one)
+            first, why = one.suggestions[0], entry.but_libraries(one.why) if entry else one.why
+            if one.basis == NEW_GPU and first.expected_ms and not first.interval_ms:
+                why = f"{why}; {self.no_limits}"
+            found.append(replace(one, why=why))
         return found
 
     def _unanswered(self, device: str, problem: Mapping[str, Value]) -> Answer:

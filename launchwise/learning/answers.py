@@ -187,9 +187,9 @@ class Answer:
     unsure: float | None = None
     # Problem of the table whose answer this is: what was asked where that has one of its own.
     answered_for: dict[str, Value] = field(default_factory=dict)
-    # How far what was asked lies outside of what the GPU measured
-    # (`launchwise.learning.conformal.MeasuredProblems.outside`).
+    # Of the GPU's problems: `launchwise.learning.conformal.MeasuredProblems.outside`.
     outside: float = 1.0
+    off: str = ""  # how far off a time without limits may be, in words
 
     @property
     def is_measured(self) -> bool:

@@ -9,6 +9,7 @@ from described_gpus import gpus_in_hosts
 from stencil import copying_stencil, slice_of_card, sweep
 from studies import entry, fit_product
 
+from launchwise.cli.recommending import as_text
 from launchwise.exporting.building import SUGGESTIONS, UNMEASURED, answer_table
 from launchwise.exporting.entries import named_answers
 from launchwise.exporting.exports import wisdom_text
@@ -77,6 +78,12 @@ def test_the_table_and_the_page_hold_what_the_model_answers(kernel, final, table
         )  # fmt: skip
         said = table.answer(shown["gpu"], shown["problem"])
         assert said.suggestions == answer.suggestions[:1]
+        timed = said.suggestions[0].expected_ms is not None
+        assert said.why.endswith(table.no_limits) is timed
+        text = as_text(replace(said, off="within 3.1 times"), final.spec)
+        assert ("ms, within 3.1 times" in text) is timed
+        tuned = first.gain is not None and not first.is_usual
+        assert ("usual choice, limits not known" in text) is tuned
     # What a judge may choose was chosen on a GPU that was learnt from.
     learnt, others = (
         {entry.choice for entry in table.entries if (entry.device < len(GPUS)) is known}

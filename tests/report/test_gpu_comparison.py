@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from launchwise.base.errors import UserError
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import least_ms
-from launchwise.report.answer.predicted_times import UNKNOWN, Spread, spread, within
+from launchwise.report.answer.predicted_times import UNKNOWN, Spread, spread, spread_in, within
 from launchwise.report.blocks import Text
 from launchwise.report.pages.gpu_comparison import data, entries, section, tdp_w
 from launchwise.tables.rows import is_baseline
@@ -134,16 +135,24 @@ def published(ratios, **changes):
     return pd.DataFrame({**named, "predicted_ms": 2 * np.array(ratios), **changes})
 
 
-def test_intervals_rest_on_published_times():
+def test_intervals_rest_on_published_times(tmp_path):
     known = published([1.0] * 8 + [2.0, 0.5, 4.0])
     others = [published([99.0] * 20, **other) for other in (
         {"runs": 0}, {"phases": "stage 1"}, {"predictor": "roofline"}
     )]  # fmt: skip
     made = dataclasses.replace(study(), published_times=pd.concat([known, *others]))
-    apart = spread([made])
+    apart = spread([made.published_times])
     # Of eleven ratios the tenth is the 90th percentile.
     assert (apart.factor, apart.times, apart.gpus) == (pytest.approx(2.0), 11, ("t4",))
     assert "11 published" in apart.words
     assert within(apart) == "within 2.0 times"
     assert within(None) == "error unknown"
-    assert spread([dataclasses.replace(made, published_times=known.iloc[:9])]) is None
+    assert spread([known.iloc[:9], None]) is None
+    # As a command reads them.
+    (tmp_path / "predictions").mkdir()
+    path = tmp_path / "predictions" / "tiny.published.parquet"
+    made.published_times.to_parquet(path)
+    assert spread_in(tmp_path) == apart
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(UserError, match="predictions: cannot be read"):
+        spread_in(tmp_path)

@@ -95,10 +95,6 @@ NOTE = (
 )
 
 
-def _on(gpus: Sequence[str]) -> str:
-    return f"on {gpus[0]}" if len(gpus) == 1 else f"on {wording.listed(gpus)} together"
-
-
 def _model_table(study: StudyData, split: str, part: str, gpus: Sequence[str]) -> Table:
     found = records(scores_on(study, split, part))
     best = _best_values([record for record in found if record["role"] == "model"])
@@ -117,8 +113,8 @@ def _model_table(study: StudyData, split: str, part: str, gpus: Sequence[str]) -
     null = wording.percent(null_accuracy(study, split, part))
     problems = wording.plural(max(record["problems"] for record in found), "problem")
     caption = (
-        f"Split “{split}”: {study.split_title(split)}, {_on(gpus)} "
-        f"({problems}; majority-class accuracy {null} %)"
+        f"Split “{split}”: {study.split_title(split)}, on {wording.listed(gpus)}"
+        f"{' together' if len(gpus) > 1 else ''} ({problems}; majority-class accuracy {null} %)"
     )
     return table_of(caption, fields, found, itemgetter("role"))
 

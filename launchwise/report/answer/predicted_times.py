@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from launchwise.base.arrays import read_parquet
+from launchwise.base.errors import UserError
 from launchwise.base.typed import read_yaml, validated
 from launchwise.experiment.published import RUN_TIMES, RunTimes
 from launchwise.learning.merit import geometric_mean
@@ -193,13 +196,16 @@ class Spread:
         )
 
 
-def spread(studies: Sequence[StudyData]) -> Spread | None:
-    """Of the whole runs whose number the publications state; None where there are too few."""
-    tables = [study.published_times for study in studies if study.published_times is not None]
-    used = ["predictor", "gpu", "phases", "runs", "published_ms", "predicted_ms"]
+USED = ["predictor", "gpu", "phases", "runs", "published_ms", "predicted_ms"]
+
+
+def spread(published: Iterable[pd.DataFrame | None]) -> Spread | None:
+    """Of the whole runs whose number the publications state; None where there are too few.
+    ``published``: tables of :func:`launchwise.tables.learning.published_times_schema`."""
+    tables = [table[USED] for table in published if table is not None]
     if not tables:
         return None
-    rows = pd.concat([table[used] for table in tables], ignore_index=True)
+    rows = pd.concat(tables, ignore_index=True)
     rows = rows[(rows["predictor"] == LEARNT) & (rows["phases"] == "") & (rows["runs"] > 0)]
     if len(rows) < FEWEST:
         return None
@@ -208,6 +214,15 @@ def spread(studies: Sequence[StudyData]) -> Spread | None:
     # The next of the times, and upwards: so many lie within.
     factor = np.ceil(100 * np.exp(np.quantile(apart, SHARE, method="higher"))) / 100
     return Spread(float(factor), len(rows), gpus)
+
+
+def spread_in(results: Path) -> Spread | None:
+    """:func:`spread` of a folder of results. Raises UserError when it cannot be read."""
+    paths = sorted((results / "predictions").glob("*.published.parquet"))
+    try:
+        return spread([read_parquet(path, USED).to_pandas() for path in paths])
+    except ValueError as error:
+        raise UserError(results / "predictions", "", f"cannot be read: {error}") from error
 
 
 def within(apart: Spread | None) -> str:

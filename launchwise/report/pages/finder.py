@@ -337,9 +337,12 @@ def held_out(study: StudyData) -> str:
             continue
         got = {row["model"]: row for row in records(scores_on(study, split, numbers.ALL_GPUS))}
         if name in got:
-            cards = "GPUs" if study.cards > 1 else "slices of one card"
+            rows = study.evaluation[study.evaluation["split"] == split]
+            gpus = sorted(set(rows["gpu"]))
+            alike = len({study.profiles[gpu].capability_text for gpu in gpus}) == 1
             return (
-                f"On {cards} that were left out of training, answers of this model reached "
+                f"{wording.listed(gpus)}{', of one generation,' if alike else ''} were left out of "
+                "training in turn: there, and nowhere else, answers of this model reached "
                 f"{wording.fixed(got[name]['fraction'])} of the best speed in the geometric mean "
                 f"over {wording.plural(got[name]['problems'], 'problem')}."
             )

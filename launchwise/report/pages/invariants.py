@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
-
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Notice, Section, Text
 from launchwise.report.fields import field, table_of
@@ -48,14 +46,10 @@ def _evaluated(study: StudyData) -> Iterator[Violation]:
     rows = study.evaluation
     shares = ("fraction", "best_of_5", "best_of_20", "improved_runs")
     for name in [each for each in shares if each in rows]:
-        for row in records(rows[_outside(rows[name])]):
+        for row in records(rows[(rows[name] < -ROUNDING) | (rows[name] > 1 + ROUNDING)]):
             value = f"{name} {wording.number(row[name], 4)}"
             rule = "a share lies between 0 and 1, and nothing beats the fastest of its own set"
             yield _violation(study, rule, f"{row['model']}, {row['split']}: {value}", row)
-
-
-def _outside(values: pd.Series) -> pd.Series:
-    return (values < -ROUNDING) | (values > 1 + ROUNDING)
 
 
 def _curves(study: StudyData) -> Iterator[Violation]:

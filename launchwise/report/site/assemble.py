@@ -62,7 +62,7 @@ class Report:
     @cached_property
     def apart(self) -> Spread | None:
         """Errors of predicted times, of all studies."""
-        return spread(self.studies)
+        return spread(study.published_times for study in self.studies)
 
     @cached_property
     def sweeps(self) -> list[Health]:
@@ -163,11 +163,6 @@ def _first_page(study: StudyData, sections_: Sequence[Section]) -> Page:
     return Page(path, "Answer", settings.title, settings.question, sections_, study.name)
 
 
-def _is_published(study: StudyData) -> bool:
-    own = study.folder is not None and any((study.folder / "published").glob("*"))
-    return own or study.settings.doi is not None
-
-
 MOST_GPUS = 24  # Most GPUs on a study's pages, whole cards first. The lookup and gpus.html have all
 
 
@@ -190,7 +185,8 @@ def of_study(every: StudyData, settings_files: Sequence[str] = ()) -> list[Page]
         made(f"{study.name}-against", "Published times", predicted_times.published_times, study)
     )
     own = own_sections(study, [*sections_, *beside])
-    if _is_published(study):
+    has_tables = study.folder is not None and any((study.folder / "published").glob("*"))
+    if has_tables or study.settings.doi is not None:
         paper = [*own, *beside]
     else:
         sections_, paper = [sections_[0], *own, *sections_[1:]], beside

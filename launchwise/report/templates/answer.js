@@ -114,8 +114,7 @@
   };
 
   // What a model says without limits may be off by any factor.
-  const unsure = (data, entry, low) => low === null && entry[BASIS] !== data.measured && !fromDatasheet(data, entry)
-    ? ", limits not known" : "";
+  const unsure = (data, entry, low) => low === null && entry[BASIS] !== data.measured ? ", limits not known" : "";
   const beside = { usual: [GAIN, "the usual choice"], baseline: [BASELINE, "the baseline"] };
   const speed = (data, entry, context) => {
     if (context.beside === "own") return context.ownSpeed(entry);
@@ -132,8 +131,8 @@
   const fromDatasheet = (data, entry) => entry[BASIS] === data.bases.length - 1;
   const noEntry = (data, entry) => data.between.includes(entry[BASIS], 2);
   const time = (data, entry, far) => {
-    const off = fromDatasheet(data, entry) ? `, ${data.off}` : "";
-    if (entry[TIME] !== null) return `${within(entry[TIME], entry[LOW], entry[HIGH], 4, data.percents[entry[BASIS]], " ms").join("")}${unsure(data, entry, entry[LOW])}${off}.`;
+    const off = fromDatasheet(data, entry) ? `, ${data.off}` : unsure(data, entry, entry[LOW]);
+    if (entry[TIME] !== null) return `${within(entry[TIME], entry[LOW], entry[HIGH], 4, data.percents[entry[BASIS]], " ms").join("")}${off}.`;
     return fromDatasheet(data, entry) && far === 1 ? sentence(data.words.link) : "Its time is not known.";
   };
 

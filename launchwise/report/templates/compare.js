@@ -141,7 +141,7 @@
     ["price", "euro per hour", (row) => number(row.perHour), "perHour",
       (row) => row.date === null ? "" : `${row.date}, ${row.source}`],
     ["cost", "", (row) => number(row.cost, enough(row.cost, row.costLimits, 3)), "cost",
-      (row) => between(row.costLimits, enough(row.cost, row.costLimits, 3), 95)],
+      (row) => (row.cost === null ? "" : row.within) || between(row.costLimits, enough(row.cost, row.costLimits, 3), 95)],
     ["runs", "per euro", (row) => number(row.perEuro), "perEuro"],
   ];
   // Prices at which two GPUs cost the same per run.
@@ -150,7 +150,8 @@
     if (!others.length) return [];
     const told = others.map((row) => {
       const [low, high] = row.limits;
-      return `${row.gpu} at ${number(row.speed, digits(row))}${low === null ? "" : ` (${number(low, digits(row))} to ${number(high, digits(row))})`}`;
+      const said = row.within || (low === null ? "no interval" : `${number(low, digits(row))} to ${number(high, digits(row))}`);
+      return `${row.gpu} at ${number(row.speed, digits(row))} (${said})`;
     });
     return [element("p", `Equal cost per run, as price per hour relative to ${beside}: ${told.join(", ")}. A GPU that costs less than that is the cheaper one.`, "note")];
   };
