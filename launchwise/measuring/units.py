@@ -34,7 +34,7 @@ from launchwise.workloads.sources import (
     system_headers,
     unit_headers,
 )
-from launchwise.workloads.templates import definitions, without_bounds
+from launchwise.workloads.templates import definitions, functions_of_c
 
 UNROLL = "LAUNCHWISE_UNROLL"
 _UNROLL_MACROS = [
@@ -45,7 +45,6 @@ _PRAGMA = re.compile(r"^([ \t]*)#[ \t]*pragma[ \t]+unroll\b[ \t]*(.*?)[ \t]*(?=\
 _OPERATOR = re.compile(r'\b_Pragma[ \t]*\([ \t]*"[ \t]*unroll\b[ \t]*([^"\\]*)"[ \t]*\)')
 _ONCE = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\r\n]*", re.MULTILINE)
 _SETS = re.compile(r"^([ \t]*#[ \t]*)(define|undef)([ \t]+)(\w+)", re.MULTILINE)
-_EXTERN_C = re.compile(r'\bextern\s*"C"\s*[^;{}()]*?\b(\w+)\s*\(')
 _FILE_SCOPE = re.compile(
     r"\bnamespace\s+(?:std|cuda|cub|thrust|nvcuda|cooperative_groups)\b[\w:\s]*\{"
     r"|(?<![\w>:])\s*::\s*[A-Za-z_]|^[ \t]*#[ \t]*include[ \t]+[A-Za-z_]",
@@ -189,7 +188,7 @@ class Units:
             copy.write_bytes(text.encode("latin-1"))
         folder = place / self._folder.relative_to(self._folder.anchor)
         first = files[0].relative_to(files[0].anchor) if files else Path(source)
-        of_c = set(_EXTERN_C.findall(without_bounds(whole)))
+        of_c = functions_of_c(whole)
         others = known - {kernel.split("::")[-1] for kernel in kernels}
         return SourceCopy(
             path=place / first,

@@ -18,6 +18,7 @@ from tree_sitter import Node
 from launchwise.base.expressions import FUNCTIONS, names_in
 from launchwise.cuda_text.declarations import Item, declared_names, items
 from launchwise.cuda_text.syntax import (
+    above,
     child,
     condition_of,
     declarators,
@@ -34,8 +35,6 @@ from launchwise.cuda_text.types import CPP_TYPES, is_type, word_list
 from launchwise.workloads.parts import Variant
 from launchwise.workloads.sources import included_files, source_text
 from launchwise.workloads.spec_fields import SpecFields
-
-_BOUNDS = re.compile(r"__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)|__\w+__\s*\([^()]*\)")
 
 
 @dataclass(frozen=True)
@@ -81,9 +80,13 @@ def _definition(item: Item) -> Definition:
     )
 
 
-def without_bounds(text: str) -> str:
-    """A text with blanks for ``__launch_bounds__(...)`` and attributes of that kind."""
-    return _BOUNDS.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+def functions_of_c(text: str) -> set[str]:
+    """Functions that a text without comments declares as ``extern "C"``."""
+    return {
+        item.declarator.name
+        for item in items(_root(text))
+        if item.is_function and any(one.type == "linkage_specification" for one in above(item.node))
+    }
 
 
 def declares(text: str, name: str) -> bool:

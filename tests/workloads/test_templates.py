@@ -15,7 +15,7 @@ from launchwise.measuring.compile import compile_bundle
 from launchwise.workloads.builds import Build
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.spec import load_spec
-from launchwise.workloads.templates import macro_names, resolved_kernel
+from launchwise.workloads.templates import functions_of_c, macro_names, resolved_kernel
 from tests.support.spec_changes import with_changes
 
 GEMM = ROOT / "tests" / "workloads" / "data" / "gemm"
@@ -136,3 +136,9 @@ def test_the_example_of_the_documents_is_a_workload(tmp_path):
         path = tmp_path / "x.cubins"
         compile_bundle(folder, spec, [build], "sm_90", path, 1)
         assert Bundle(path).kernel(build, "scale<16, 64, double>").registers > 0
+
+
+def test_functions_of_c_are_those_of_blocks_and_none_of_macros():
+    block = 'extern "C" { int two() { return 1; } }'
+    text = f'extern "C" void one(int);\n{block}\n#define F(name) extern "C" void name()\nint x();'
+    assert functions_of_c(text) == {"one", "two"}
