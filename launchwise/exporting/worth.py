@@ -23,7 +23,7 @@ class Line:
 
     answer: Answer
     launches: int
-    share: float  # of the load's time with the usual choices, 0 to 1
+    share: float  # of the time of all lines with the usual choices, 0 to 1
     time_ms: float  # of a launch with the answer
     gain: float  # time of the usual choice over that of the answer
     limits: Interval | None  # of the gain; None where they are unknown
@@ -33,25 +33,26 @@ class Line:
 
 @dataclass(frozen=True)
 class Worth:
-    """A load on a device, its problems by their share of the time."""
+    """A load on a device, its problems by their share of the time of all that are answered."""
 
     lines: Sequence[Line]
-    unanswered: Sequence[Shape]  # problems without an answer that has a time
+    unanswered: Sequence[Shape]  # problems without an answer that has a time: in no number below
+    covered: float  # share of the launches whose problems have one, 0 to 1
     tuning_s: float | None  # that the sweep took on the device; None where no row says when
 
     @property
     def usual_s(self) -> float:
-        """Time of the load with the usual choices."""
+        """Time of the lines with the usual choices."""
         return sum(one.launches * one.time_ms * one.gain for one in self.lines) / 1e3
 
     @property
     def tuned_s(self) -> float:
-        """Time of the load with the answers."""
+        """Time of the lines with the answers."""
         return sum(one.launches * one.time_ms for one in self.lines) / 1e3
 
     @property
     def gain(self) -> float:
-        """Of the whole load."""
+        """Of all lines together."""
         return self.usual_s / self.tuned_s
 
     @property
@@ -86,7 +87,7 @@ class Worth:
         names = ("usual_s", "tuned_s", "gain", "interval", "tuning_s", "runs", "unanswered")
         of_line = ("launches", "share", "time_ms", "gain", "limits", "is_usual", "is_slower")
         return {
-            **{name: getattr(self, name) for name in names},
+            **{name: getattr(self, name) for name in (*names, "covered")},
             "problems": [
                 {
                     "problem": one.answer.problem,
@@ -116,7 +117,8 @@ def worth(
     ]
     lines.sort(key=lambda one: -one.share)
     unanswered = [shape for shape, (*_, ms) in zip(counts, known, strict=True) if ms is None]
-    return Worth(lines, unanswered, tuning_s)
+    covered = sum(one.launches for one in lines) / max(sum(counts.values()), 1)
+    return Worth(lines, unanswered, covered, tuning_s)
 
 
 def _usual_ms(found: Answer) -> float | None:
@@ -134,8 +136,8 @@ def _line(found: Answer, launches: int, share: float) -> Line:
         factor = math.exp(math.sqrt(2) * Z95 * DEFAULT_ERROR)
         limits = gain / factor, gain * factor
     slower = min(gain, first.improvement or math.inf) < 1 / (1 + HARM_PERCENT / 100)
-    time_ms = first.expected_ms or math.nan
-    return Line(found, launches, share, time_ms, gain, limits, first.is_usual, slower)
+    ms = first.expected_ms or math.nan
+    return Line(found, launches, share, ms, gain, limits, first.is_usual, slower)
 
 
 PAUSE_S = 60.0  # Rows further apart were measured in two visits
@@ -144,9 +146,7 @@ PAUSE_S = 60.0  # Rows further apart were measured in two visits
 def measuring_s(measured_at: Sequence[str]) -> float | None:
     """Time that rows took to measure, by when each was; None where none says it."""
     moments = [one for one in measured_at if one]
-    # Many rows have the same second, and a text takes long to read.
-    different = list(dict.fromkeys(moments))
-    times = pd.to_datetime(different, utc=True, errors="coerce", format="ISO8601")
-    known = times.dropna().sort_values()
-    apart = known.to_series().diff().dt.total_seconds()
+    different = list(dict.fromkeys(moments))  # Of many rows, and a text takes long to read
+    known = pd.to_datetime(different, utc=True, errors="coerce", format="ISO8601").dropna()
+    apart = known.sort_values().to_series().diff().dt.total_seconds()
     return float(apart[apart < PAUSE_S].sum()) if len(moments) > 1 else None

@@ -172,11 +172,13 @@ def short(commit: str) -> str:
 
 def worth_of_load(found: Worth) -> list[str]:
     """What tuning is worth, what keeps the usual choice, and when it is paid."""
-    limits = "limits not known"
-    if found.interval is not None:
-        limits = f"90 % interval {interval(found.interval, 2)}"
+    limits = f"90 % interval {interval(found.interval, 2)}" if found.interval else "limits unknown"
+    load = "The whole load"
+    if some := len(found.unanswered):
+        share = percent(1 - found.covered)
+        load = f"The load less {plural(some, 'problem')} without a time, {share} % of the launches,"
     lines = [
-        f"The whole load is {found.gain:.3g} times as fast as with the usual choices ({limits}): "
+        f"{load} is {found.gain:.3g} times as fast as with the usual choices ({limits}): "
         f"{number(found.tuned_s)} s, not {number(found.usual_s)} s",
         _part(found, [one for one in found.lines if one.answer.basis == MEASURED], "measured"),
         _part(found, [one for one in found.lines if one.is_usual], "answered by the usual choice"),
@@ -185,8 +187,6 @@ def worth_of_load(found: Worth) -> list[str]:
     named = "; ".join(f"{assigned(one.answer.problem)} ({one.gain:.3g})" for one in slower)
     words = "slower than with the usual choice or the default"
     lines.append(f"{_part(found, slower, words)}{': ' if named else ''}{named}")
-    if found.unanswered:
-        lines.append(f"{len(found.unanswered)} problems have no answer with a time")
     if found.tuning_s is not None:
         paid = "never" if found.runs is None else f"after {plural(found.runs, 'run')}"
         lines.append(f"The sweep took {number(found.tuning_s)} s: paid {paid} of the load")

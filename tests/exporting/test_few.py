@@ -20,6 +20,7 @@ from launchwise.exporting.worth import measuring_s, worth
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED
 from launchwise.learning.splits import Case
+from launchwise.report.wording import worth_of_load
 from launchwise.tables.times import judged_times
 
 DRAWN = 20
@@ -180,7 +181,10 @@ def test_what_a_load_gains_is_as_sure_as_its_parts(tmp_path):
     found = worth(changed(table, entries=tuple(entries)), "big", counts, 0.0125)
     usual_ms = 4 * 1.5 + 3 * 2 * 1.2 + 2 * 3 * 1.4 + 4 * 1.1
     assert (1e3 * found.tuned_s, 1e3 * found.usual_s) == pytest.approx((20, usual_ms))
-    assert found.unanswered == [entries[-1].problem]
+    # The last, of 9 in 19 launches, is in neither time.
+    assert (found.unanswered, found.covered) == ([entries[-1].problem], pytest.approx(10 / 19))
+    said = "The load less 1 problem without a time, 47.4 % of the launches, is"
+    assert worth_of_load(found)[0].startswith(said)
     by_gain = {one.gain: one for one in found.lines}
     assert [gain for gain, one in by_gain.items() if one.is_slower] == [1.5]
     # Of two rows, each with the error of one.
