@@ -87,11 +87,18 @@ def length_of(bound: Polynomial, names: Mapping[str, str]) -> str:
     reads other names."""
     found: Polynomial = {}
     for term, factor in bound.items():
-        known = tuple(names.get(name, "") for name in term)
+        known = tuple(names.get(name) or _quotient(name, names) for name in term)
         if "" in known:
             return ""
         found = add(found, {known: factor})
     return written(found) if names_of(found) else ""
+
+
+def _quotient(name: str, names: Mapping[str, str]) -> str:
+    """``n / 4`` as an expression of a spec; '' for anything else."""
+    parts = re.fullmatch(r"\? (\w+) / (\d+)", name)
+    size = names.get(parts[1], "") if parts else ""
+    return f"({size} // {parts[2]})" if parts and size else ""
 
 
 def uncast(node: Node) -> Node:

@@ -32,8 +32,7 @@ class Comparison:
     """A comparison of an index with a bound: ``index < bound``."""
 
     frame: Frame
-    node: Node
-    is_below: bool  # whether it holds for indices below the bound
+    span: range  # bytes of the body where it holds, as that of a branch or a loop
     index: Polynomial  # what depends on threads, blocks and variables, with everything expanded
     bound: Polynomial  # the first value that it may not have
     walking: Polynomial  # the same where variables that loops change stand for themselves,
@@ -98,8 +97,7 @@ class Indices:
             terms = (term for term in one.index if not any("gridDim" in name for name in term))
             plain = {name for term in terms for name in term}
             others = {each for each in AXES if f"blockIdx.{each}" in plain} - {axis}
-            is_size = bool(names_of(one.bound)) or one.is_below
-            if f"blockIdx.{axis}" in names_of(one.index) and not others and is_size:
+            if f"blockIdx.{axis}" in names_of(one.index) and not others:
                 found.append(one)
         return found
 
@@ -110,7 +108,7 @@ class Indices:
         while True:
             for one in self.comparisons:
                 is_clear = hidden.isdisjoint(names_of(one.walking))
-                if one.frame is frame and is_clear and _guards(one, node):
+                if one.frame is frame and is_clear and node.start_byte in one.span:
                     yield one
             if frame.caller is None:
                 return
@@ -143,7 +141,7 @@ class Indices:
             after = add(add(other, {(): int(operator in ("<=", ">"))}), offset, -1)
             sides += [add(one, offset, -1), after]
         if sides[2] and not self._moves(sides[3]):
-            yield Comparison(frame, node, operator[0] == "<", *sides)
+            yield Comparison(frame, _span(node, operator[0] == "<"), *sides)
 
     def _moves(self, one: Polynomial) -> bool:
         """Whether an expression depends on the thread, the block or a variable."""
@@ -151,27 +149,20 @@ class Indices:
         return not self._locals.isdisjoint(re.findall(r"\w+", text))
 
 
-def _guards(one: Comparison, node: Node) -> bool:
-    """Whether a comparison is that of a branch or a loop around a node, or what lies above a bound
-    returns before."""
-    inner = one.node
-    for outer in above(one.node):
-        parts = [child(outer, name) for name in ("consequence", "body", "alternative")]
-        if any(part is not None for part in parts):
-            if child(outer, "condition") != inner:
-                return False
-            then, body, other = parts
-            # Only what a branch does where the comparison holds.
-            inside = next(part for part in (then, body) if part is not None)
-            if one.is_below:
-                return inside.start_byte <= node.start_byte < inside.end_byte
-            leaves = {each.type for each in (inside, *inside.named_children)}
-            around = outer.parent
-            later = around is not None and outer.end_byte <= node.start_byte < around.end_byte
-            return other is None and later and bool(leaves & _LEAVES)
+def _span(node: Node, is_below: bool) -> range:
+    """Bytes of a text where a comparison holds: in the branch or the loop whose condition it is, or
+    behind a branch that leaves what lies around it."""
+    inner = node
+    for outer in above(node):
+        then, body, other = (child(outer, one) for one in ("consequence", "body", "alternative"))
+        inside, around = then or body, outer.parent
         sign = text_of(child(outer, "operator"))
-        is_joined = outer.type == "binary_expression" and sign == ("&&" if one.is_below else "||")
-        if not is_joined and outer.type not in _AROUND:
-            return False
+        if inside is not None and is_below and child(outer, "condition") == inner:
+            return range(inside.start_byte, inside.end_byte)
+        if inside is not None and around is not None and child(outer, "condition") == inner:
+            leaves = {each.type for each in (inside, *inside.named_children)} & _LEAVES
+            return range(outer.end_byte, around.end_byte) if leaves and not other else range(0)
+        if outer.type not in _AROUND and sign != ("&&" if is_below else "||"):
+            break
         inner = outer
-    return False
+    return range(0)

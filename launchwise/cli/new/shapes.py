@@ -64,13 +64,12 @@ def draft_shape(one: Parameter, reading: Reading) -> tuple[list[Any], str]:
 def _by_index(array: str, reading: Reading) -> tuple[list[Polynomial], bool]:
     """Lengths by the accesses of an array, none where they do not say; and whether they are proven:
     by each access, which all say the same but for constants."""
-    every = [one for one in reading.accesses.of(array) if one.use]
-    found = [_lengths(one, reading) for one in every]
+    if array in reading.accesses.recast:
+        return [], False
+    found = [_lengths(one, reading) for one in reading.accesses.of(array) if one.use]
     best = max((each for each, _ in found), key=_room, default=[])
     names = [*map(names_of, best)]
-    is_sure = array not in reading.accesses.recast and all(
-        fits and [*map(names_of, each)] == names for each, fits in found
-    )
+    is_sure = all(fits and [*map(names_of, each)] == names for each, fits in found)
     if any("gridDim" in name for each in names for name in each):
         is_sure &= not reading.launch.grid_question
     if not any(names):
