@@ -150,10 +150,7 @@ def compared(j48: J48, train: Examples, asked: Examples, folds: int) -> dict[str
             "training_error_percent": wrong_percent(own["rows"], train),
             "folds_percent_right": float(np.mean(scores["ours"])),
         },
-        "weka": {
-            **j48.tree(train),
-            "folds_percent_right": float(np.mean(scores["weka"])),
-        },
+        "weka": {**j48.tree(train), "folds_percent_right": float(np.mean(scores["weka"]))},
         "percent_same": {
             "examples": float(100 * (own["rows"] == theirs["rows"]).mean()),
             "tested_problems": float(100 * (own["tests"] == theirs["tests"]).mean()),

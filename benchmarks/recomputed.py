@@ -30,10 +30,7 @@ from launchwise.experiment.experiment import Experiment
 
 CARDS = ROOT / "data" / "cards.csv"
 
-UNCOVERED = {
-    "": "no value in the results",
-    "What was measured": "limits and explanations in words",
-}
+UNCOVERED = {"": "no value in the results", "What was measured": "limits and explanations in words"}
 """Beginning of a table's caption to why its other numbers are not compared."""
 
 
