@@ -258,6 +258,21 @@ def openmp() -> dict[str, Any]:
 
 
 @cache
+def power_caps() -> dict[str, Any]:
+    """Rows of the acoustic sweeps of the H200 and a slice that ran under a power cap, in percent of
+    the timed ones; ``least`` and ``most`` of an order and type of numbers."""
+    found = {}
+    for gpu in ("h200", "h200.sm72"):
+        rows = _sweep("acoustic", gpu)
+        rows = rows[rows["status"] == "ok"].astype({"dtype": str})
+        capped = 100.0 * rows["throttle"].str.split("+").map(lambda own: "sw_power_cap" in own)
+        parts = capped.groupby([rows["order"], rows["dtype"]]).mean().sort_values()
+        ends = as_rows(parts.rename("percent").reset_index())
+        found[gpu] = {"percent": capped.mean(), "least": ends[0], "most": ends[-1]}
+    return found
+
+
+@cache
 def repeats() -> dict[str, Any]:
     """How many rows of the H200 and its slices the device timed, and how many were disturbed. Of
     visits that measured no disturbed row once more."""

@@ -315,7 +315,7 @@ def predicted(
             f"gpus.{gpu}.host_gbs in the settings (1e9 B/s)"
         )
         raise UserError(PREDICTING, gpu, message)
-    limits = ("bytes", "flop", "roofline")
+    limits = ("bytes", "flop", "shortest")
     return {
         "study": study,
         "gpu": gpu,
@@ -366,7 +366,7 @@ def predicted_text(found: Mapping[str, Any]) -> str:
     lines = [
         f"{wording.problem(found['problem'], found['problem'])} on {found['gpu']}: "
         f"least bytes at copy bandwidth {limits['bytes']} ms, FLOP {limits['flop']} ms; "
-        f"roofline {limits['roofline']} ms"
+        f"no run takes less than {limits['shortest']} ms"
     ]
     for one in found["predictions"]:
         lines += ["", TITLES.get(one["predictor"], one["predictor"])]

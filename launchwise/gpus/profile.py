@@ -60,6 +60,9 @@ COPY_SHARE = 0.9
 LAUNCH_OVERHEAD_US = 2.0  # Time per launch of an empty kernel, us, where it was not measured
 
 
+BY_MMA = "tensor cores by mma, float32 sums: kernels by other instructions (wgmma) may exceed it"
+
+
 class Ceilings(Strict):
     """Ceilings of a GPU, measured by the ``describe`` stage.
 
@@ -73,9 +76,9 @@ class Ceilings(Strict):
     launch_overhead_us: float = Field(gt=0, description="one empty kernel, back to back")
     float32_gflops: float | None = Field(None, gt=0, description="fused multiply-adds, 2 FLOP each")
     float64_gflops: float | None = Field(None, gt=0, description="fused multiply-adds, 2 FLOP each")
-    tf32_gflops: float | None = Field(None, gt=0, description="tensor cores by mma, 2 FLOP each")
-    float16_gflops: float | None = Field(None, gt=0, description="tensor cores, float32 sums")
-    bfloat16_gflops: float | None = Field(None, gt=0, description="tensor cores, float32 sums")
+    tf32_gflops: float | None = Field(None, gt=0, description=BY_MMA)
+    float16_gflops: float | None = Field(None, gt=0, description=BY_MMA)
+    bfloat16_gflops: float | None = Field(None, gt=0, description=BY_MMA)
     l2_bandwidth_gbs: float | None = Field(None, gt=0, description="reads that L2 answers")
     dram_latency_ns: float | None = Field(None, gt=0, description="dependent loads that L2 misses")
     l2_latency_ns: float | None = Field(None, gt=0, description="dependent loads that L2 answers")
@@ -87,17 +90,13 @@ class Ceilings(Strict):
     float64_division_ns: float | None = Field(None, gt=0, description="dependent divisions")
     barrier_ns: float | None = Field(None, gt=0, description="a barrier of a block of 256 threads")
     graph_launch_us: float | None = Field(None, gt=0, description="an empty kernel of a long graph")
-    host_synchronize_us: float | None = Field(
-        None, gt=0, description="one empty kernel launched and waited for"
-    )
+    host_synchronize_us: float | None = Field(None, gt=0, description="an empty kernel, waited for")
     to_device_gbs: float | None = Field(None, gt=0, description="from page-locked memory")
     to_host_gbs: float | None = Field(None, gt=0, description="to page-locked memory")
     pageable_to_device_gbs: float | None = Field(None, gt=0, description="from pageable memory")
     pageable_to_host_gbs: float | None = Field(None, gt=0, description="to pageable memory")
     copy_overhead_us: float | None = Field(None, gt=0, description="a copy of 4 bytes, in a row")
-    stream_creation_us: float | None = Field(
-        None, gt=0, description="one stream, created by the driver"
-    )
+    stream_creation_us: float | None = Field(None, gt=0, description="one stream, by the driver")
     host_solve_ns: float | None = Field(
         None, gt=0, description="one row of a float64 system that LAPACK's gtsv solves on the host"
     )

@@ -130,7 +130,7 @@ def predict_times(
 ) -> pd.DataFrame:
     """The fastest configurations by each predictor, and their predicted times.
 
-    No time is below ``roofline_ms`` (:func:`launchwise.learning.row_arrays.least_ms`). Of a GPU
+    No time is below ``shortest_ms`` (:func:`launchwise.learning.row_arrays.least_ms`). Of a GPU
     whose link to the host is unknown, runs that copy over it have no time. Returns one row per
     (predictor, GPU, problem, rank), as :func:`launchwise.tables.learning.unmeasured_schema`
     declares it. ``gpus``: GPUs of the domain; each needs a profile and no measurement.
@@ -149,12 +149,11 @@ def predict_times(
         found.append(first.drop(columns="baseline").assign(predictor=name))
     table = _with_known_link(pd.concat(found, ignore_index=True), known, domain)
     limits = limits_ms(table, domain.spec, domain.profiles)
-    limits["roofline"] = least_ms(table, domain.spec, domain.profiles)
-    for name, times in limits.items():
-        table[f"{name}_ms"] = times
+    table = table.assign(bytes_ms=limits["bytes"], flop_ms=limits["flop"])
+    table["shortest_ms"] = least_ms(table, domain.spec, domain.profiles)
     for name in ("predicted_ms", "baseline_ms"):
         # Trees extrapolate from other GPUs: what they say may be faster than any run can be.
-        table[name] = table[[name, "roofline_ms"]].max(axis=1, skipna=False)
+        table[name] = table[[name, "shortest_ms"]].max(axis=1, skipna=False)
     bound_by = domain.cost_model.estimate(table).bound_by()
     table["bound_by"] = pd.Series(bound_by, index=table.index, dtype=str)
     return table.astype({"rank": np.int64})

@@ -250,11 +250,11 @@ def unmeasured_schema(spec: Spec) -> Schema:
 
     ``predicted_ms`` is of the configuration that the predictor takes for the fastest,
     ``baseline_ms`` what it says of the baseline (empty where that copies over a link to the host of
-    unknown rate); ``roofline_ms``, ``bytes_ms`` and ``flop_ms`` hold
-    for the problem, and no predicted time is below ``roofline_ms``; ``bound_by`` is the largest
+    unknown rate); ``shortest_ms``, ``bytes_ms`` and ``flop_ms`` hold
+    for the problem, and no predicted time is below ``shortest_ms``; ``bound_by`` is the largest
     part of the cost model's estimate.
     """
-    times = ("predicted_ms", "roofline_ms", "bytes_ms", "flop_ms")
+    times = ("predicted_ms", "shortest_ms", "bytes_ms", "flop_ms")
     return Schema(
         "unmeasured",
         {
@@ -267,14 +267,14 @@ def unmeasured_schema(spec: Spec) -> Schema:
             "baseline_ms": real_column(at_least(0), nullable=True),
             "bound_by": text_column(),
         },
-        demands=[_above_roofline("predicted_ms"), _above_roofline("baseline_ms")],
+        demands=[_above_shortest("predicted_ms"), _above_shortest("baseline_ms")],
         unique=["predictor", "gpu", *spec.problem_columns, "rank"],
     )
 
 
-def _above_roofline(name: str) -> Demand:
-    words = "must not be below roofline_ms"
-    return Demand(words, lambda table: ~(table[name] < table["roofline_ms"]), name)
+def _above_shortest(name: str) -> Demand:
+    words = "must not be below shortest_ms"
+    return Demand(words, lambda table: ~(table[name] < table["shortest_ms"]), name)
 
 
 def published_times_schema(spec: Spec) -> Schema:

@@ -64,7 +64,7 @@ MEASURED_COLUMNS = tuple(each.name for each in SWEEP)
 
 LATER_COLUMNS = (
     *("study", "model", "role", "split", "fold", "scope", "rank", "predictor", "predicted_ms"),
-    *("baseline_ms", "usual_ms", "best_ms", "roofline_ms", "bytes_ms", "flop_ms"),
+    *("baseline_ms", "usual_ms", "best_ms", "shortest_ms", "bytes_ms", "flop_ms"),
     *("lower_ms", "upper_ms", "expected_gain", "least_gain", "most_gain", "is_usual"),
     *("best_of_5", "best_of_20"),
     *("improvement", "fraction", "improved_runs", "spearman", "absolute_percentage_error"),

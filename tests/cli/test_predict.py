@@ -40,6 +40,7 @@ def test_a_card_that_is_in_no_settings_is_predicted(own):
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].startswith("n=512, float32, order=8 on titan_v: least bytes")
+    assert "; no run takes less than" in lines[0]
     assert lines[2:4] == ["cost model", "   ms  x baseline  bound by  configuration"]
     first, second = (float(line.split()[0]) for line in lines[4:6])
     assert 0 < first <= second
@@ -50,7 +51,7 @@ def test_json_holds_what_the_text_prints_and_more(own):
     text = launchwise("predict", *ASKED, *own, "--top", "3").stdout
     assert (found["study"], found["gpu"]) == tuple(ASKED[:2])
     assert found["problem"] == {"n": 512, "dtype": "float32", "order": 8}
-    assert set(found["limits_ms"]) == {"bytes", "flop", "roofline"}
+    assert set(found["limits_ms"]) == {"bytes", "flop", "shortest"}
     (one,) = found["predictions"]
     assert one["predictor"] == "analytical"
     assert one["no_basis"] is None
@@ -91,7 +92,7 @@ def test_only_a_tie_of_all_is_no_answer_of_a_cost_model(stencil_spec):
     some = prediction("analytical", ranked(stencil_spec, 1.0, 1.005, 1.5), stencil_spec, 1)
     assert (some["tied_with_the_fastest"], len(some["choices"]), some["no_basis"]) == (2, 1, None)
     assert some["choices"][0]["speedup_over_baseline"] == 2.0
-    limits = {"bytes": 1, "flop": 1, "roofline": 1}
+    limits = {"bytes": 1, "flop": 1, "shortest": 1}
     shown = predicted_text(
         {"gpu": "g", "problem": {"n": 1}, "limits_ms": limits, "predictions": [some]}
     )
