@@ -43,6 +43,13 @@ def test_a_tunable_as_axis_shows_its_values_and_the_fastest_of_each(opened):
     )
 
 
+LABELS = """
+    launchwisePanels().then((panels) => arguments[0]([
+        panels['plot-tiny-landscape-0'].layout.yaxis.ticktext,
+        document.querySelector('#fig-tiny-landscape .plot').layout.yaxis.ticktext]));
+"""
+
+
 def test_script_and_page_call_the_same_row_the_slowest(browser, tmp_path):
     made = study()
     for gpu, rows in made.sweeps.items():
@@ -54,6 +61,8 @@ def test_script_and_page_call_the_same_row_the_slowest(browser, tmp_path):
     assert first.startswith(" with repeats takes ")
     draw(opened, across="place")
     assert opened.execute_script(ends).split(".")[0] == first.split(".")[0]
+    of_page, of_script = opened.execute_async_script(LABELS)
+    assert of_page == of_script
 
 
 def test_it_follows_the_problem_and_the_gpu(opened):

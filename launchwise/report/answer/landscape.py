@@ -304,6 +304,7 @@ def controls(
             },
             "titles": dict(axes),
             "most": MOST_POINTS,
+            "ticks": theme.TICK_STEPS,
             "steps": STEPS,
         },
     )

@@ -49,10 +49,25 @@
     const kept = ["gridcolor", "linecolor", "showline", "zeroline", "fixedrange", "automargin", "ticks", "ticklen", "tickcolor"];
     return { ...Object.fromEntries(kept.map((name) => [name, like[name]])), title: { ...like.title, text: title }, ...more };
   };
+  // A logarithmic axis with few labels, as launchwise/report/theme.py makes it.
+  const labelOf = (tick) => {
+    const [size, letter] = [[1e9, "G"], [1e6, "M"], [1e4, "k"]].find(([least]) => tick >= least) ?? [1, ""];
+    return `${Number((tick / (letter === "k" ? 1e3 : size)).toPrecision(6))}${letter}`;
+  };
+  const logarithmic = (values) => {
+    const [least, most] = [Math.min(...values), Math.max(...values)].map(Math.log10);
+    const pad = Math.max(0.03 * (most - least), 0.02);
+    const [low, high] = [least - pad, most + pad];
+    const powers = Array.from({ length: Math.ceil(high) - Math.floor(low) + 1 }, (_, k) => Math.floor(low) + k);
+    const ticksOf = (steps) => powers.flatMap((power) => steps.map((step) => Number(`${step}e${power}`)))
+      .filter((tick) => low <= Math.log10(tick) && Math.log10(tick) <= high);
+    const ticks = first.ticks.map(ticksOf).find((found) => found.length >= 4) ?? ticksOf(first.ticks.at(-1));
+    return { type: "log", range: [low, high], tickvals: ticks, ticktext: ticks.map(labelOf) };
+  };
   const categories = (rows, name) => [...new Set(rows.map((row) => value(row, name)))].sort(compared);
   const scaled = (rows, name, like, title) => {
     if (name in first.titles) return axis(like, title, { type: "category", categoryorder: "array", categoryarray: categories(rows, name).map(String) });
-    return axis(like, title, name === "time" ? { type: "log", nticks: 8 } : { rangemode: name === "share" ? "tozero" : "normal" });
+    return axis(like, title, name === "time" ? logarithmic(rows.map((row) => row.time)) : { rangemode: name === "share" ? "tozero" : "normal" });
   };
   const written = (row, name) => name in first.titles ? String(value(row, name)) : value(row, name);
   const title = (name, select) => [...select.options].find((option) => option.value === name).textContent;
