@@ -26,7 +26,8 @@ CYCLE = (BLUE, ORANGE, GREEN, PINK, AMBER, SKY, INK, GREY, BROWN, VIOLET)
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "triangle-down", "star")
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "circle-open", "triangle-down")
+"""Of plotly; a cross turned or a star cannot be told from a cross at this size."""
 
 GRID = "#e4e7eb"
 

@@ -1,5 +1,6 @@
 """Quality against number of measurements: the figure, the table and the needle index of a study."""
 
+import re
 from dataclasses import replace
 
 import pandas as pd
@@ -8,7 +9,8 @@ import pytest
 from launchwise.learning.curves import ALL_GPUS, LONGEST, RANDOM, SEARCH
 from launchwise.report import theme
 from launchwise.report.answer.model_tables import learning_curves
-from launchwise.report.blocks import Figure
+from launchwise.report.blocks import Figure, Key, Panel, Section
+from launchwise.report.site.rendering import render
 from tests.support.report_pages import html_of, visible
 from tests.support.report_study import study
 from tests.support.shown import blocks_of
@@ -65,6 +67,10 @@ def test_ten_lines_share_no_colour_and_say_it_by_dash_and_marker_too():
     for line, key in zip(lines, theme.keys(map(str, range(10)), markers=True), strict=True):
         assert (key.colour, key.shape) == (line["line"]["color"], line["line"]["dash"])
         assert key.marker == line["marker"]["symbol"]
+    named = [Key(name, "#000", name) for name in theme.SYMBOLS]
+    figure = Figure("all", "", "", [Panel("", [], {})], named)
+    marks = re.findall("<svg.*?</svg>", render("", "", [Section("all", "", [figure])]), re.DOTALL)
+    assert len({*marks}) == len(marks) == len(theme.SYMBOLS)
 
 
 def test_only_the_page_of_a_study_with_curves_of_its_first_split_has_the_section():
