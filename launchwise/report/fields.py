@@ -206,6 +206,7 @@ AGAINST_USUAL = grouped(
     "relative to the usual choice",
     field("speed-up", "gain_geometric_mean", decimals(2), "geometric"),
     field("slower", "harmed", wording.count, "problems"),
+    field("least", "least_gain", decimals(2), "one problem"),
     field("kept", "kept_usual", wording.count, "problems"),
     field(
         "missed", lambda got: f"{got['missed']} of {got['worthwhile']}", str, "of improvable", True

@@ -301,12 +301,15 @@ def scores_on(study: StudyData, split: str, part: str) -> pd.DataFrame:
 
     Returns one row a model, sorted from the best fraction of the best: ``model``, ``role``,
     ``problems``, ``unmeasured`` (recommendations without a time, which count as fraction 0),
-    ``harmed`` (problems slower than what is usual), the intervals of :data:`INTERVALS` (pairs; None
-    where there are too few problems), and the columns of :data:`FIGURES`, shares as 0..1. Empty
-    when nothing was evaluated.
+    ``harmed`` (problems slower than what is usual), ``least_gain`` over it where there is a time,
+    the intervals of :data:`INTERVALS` (pairs; None where there are too few problems), and the
+    columns of :data:`FIGURES`, shares as 0..1. Empty when nothing was evaluated.
     """
     given = study.facts.get("splits", {}).get(split, {}).get(part, {}).get("models", {})
     known = study.facts.get("models", {})
+    rows = study.evaluation
+    on = (rows["gpu"] == part) | (part == ALL_GPUS)
+    least = rows[on & (rows["split"] == split) & (rows["gain"] > 0)].groupby("model")["gain"].min()
     found = []
     for model, figures in given.items():
         row = {
@@ -315,6 +318,7 @@ def scores_on(study: StudyData, split: str, part: str) -> pd.DataFrame:
             "problems": figures["problems"],
             "unmeasured": figures["without_time"],
             "harmed": figures["harmed"],
+            "least_gain": least.get(model, np.nan),
             **{name: figures[name] for name in INTERVALS},
         }
         for column, (name, factor) in FIGURES.items():
@@ -324,7 +328,8 @@ def scores_on(study: StudyData, split: str, part: str) -> pd.DataFrame:
     # The oracle first where a model is just as good, then by name: the same order every time.
     found.sort(key=lambda row: (row["role"] != "oracle", row["model"]))
     found.sort(key=lambda row: np.inf if np.isnan(row["fraction"]) else -row["fraction"])
-    columns = ["model", "role", "problems", "unmeasured", "harmed", *INTERVALS, *FIGURES]
+    of_gains = ["harmed", "least_gain"]
+    columns = ["model", "role", "problems", "unmeasured", *of_gains, *INTERVALS, *FIGURES]
     return pd.DataFrame(found, columns=columns)
 
 

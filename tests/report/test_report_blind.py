@@ -38,7 +38,7 @@ def test_a_gpu_that_no_study_learnt_from_is_marked():
     assert [cell.text for cell in own.cells[1:5]] == ["big", "first", "40", "0.974"]
     assert own.cells[4].detail == "0.969 to 0.979"
     assert [cell.text for cell in other.cells[1:5]] == ["other, new", "first", "40", "0.910"]
-    assert [cell.text for cell in own.cells[8:11]] == ["2", "6", "4 of 22"]
+    assert [cell.text for cell in own.cells[8:12]] == ["2", "–", "6", "4 of 22"]
     assert fold_of(study()) == []
 
 

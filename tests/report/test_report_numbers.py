@@ -125,6 +125,7 @@ def test_scores_over_gpus_count_what_got_slower():
     got = row(scores_on(study(), "sizes", "all"), model="knn")
     assert got["improved"] == pytest.approx(0.5)
     assert got["coefficient"] == pytest.approx((2.0 + 1.6 + 0.8 + 0.8) / 4)
+    assert got["least_gain"] == pytest.approx(0.8)
     assert got["fraction"] == pytest.approx((1.0 * 0.8 * 0.4 * 0.4) ** 0.25)
 
 

@@ -49,6 +49,7 @@ SCORES = [
         "relative to the usual choice",
         field("speed-up", "gain", wording.fixed, "geometric"),
         field("slower", "harmed", wording.count, "problems"),
+        field("least", "least_gain", wording.fixed, "one problem"),
     ),
     *grouped(
         "accuracy",

@@ -250,11 +250,16 @@ def verified(study: StudyData, gpu: str) -> str:
     )
 
 
+def _least(row: Mapping[str, Any]) -> str:
+    least = row.get("least_gain")
+    return "" if wording.is_missing(least) else f"least {wording.fixed(least, 2)}"
+
+
 REACHED = [
     field("GPU", "gpu"),
     field("answered by", "who"),
     field("mean", "fraction", wording.fixed, "of the best", detail=of_mean),
-    field("speed-up", "gain", decimals(2), "× usual"),
+    field("speed-up", "gain", decimals(2), "× usual", detail=_least),
     field("problems", "problems", wording.count, "count"),
     field("gains", "covered_here", percents(0), "% in 90 % intervals", detail=answers_in("here")),
     *grouped(

@@ -272,10 +272,18 @@ BLIND = [
 BLIND_CAPTION = "Blind tests: answered first, measured afterwards"
 
 
+def _least(study: StudyData, gpu: str) -> float | None:
+    return float(study.scores[gpu]["gain"].min()) if gpu in study.scores else None
+
+
 def _blind_tests(studies: Sequence[StudyData]) -> list[Block]:
     """Figures of every blind test, one row per study and GPU."""
     rows = [
-        {**got, "title": study.settings.title, "gpu": gpu, "when": when}
+        {
+            **{**got, "title": study.settings.title, "gpu": gpu, "when": when},
+            # Later tests are read as figures alone.
+            "least_gain": _least(study, gpu) if when == "first" else None,
+        }
         for study in studies
         for when, tests in (("first", study.blind), ("later", study.drawn))
         for gpu, got in tests.items()
