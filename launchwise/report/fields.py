@@ -139,7 +139,10 @@ def by_gpu(caption: str, corner: str, fields: Sequence[Field], gpus: Mapping[str
     """A column per GPU and a row per field; a row per GPU where there are many.
 
     ``corner`` is the heading above the titles of the fields, ``gpus`` has the record of each GPU.
+    Fields that no GPU has are left out.
     """
+    known = gpus.values()
+    fields = [one for one in fields if any(one.cell(own).text != MISSING for own in known)]
     if len(gpus) > MOST_COLUMNS:
         titles = [Column(one.column.title, one.column.unit) for one in fields]
         rows = [Row([Cell(gpu), *(one.cell(own) for one in fields)]) for gpu, own in gpus.items()]

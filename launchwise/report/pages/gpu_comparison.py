@@ -32,16 +32,22 @@ UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "
 
 _four = significant(4)
 
+
+def _three(value: float) -> str:
+    """Three digits, without zeros that were not measured: ``60``."""
+    return f"{value:.3g}"
+
+
 ATTRIBUTES = [
     field("device", "device_name"),
     field("compute capability", "capability_text", number=True),
     field("SMs used", lambda p: f"{p.sms} of {p.whole_card_sms}", unit="of the card's"),
     field("CUDA cores", "cores", wording.count),
     field("SM clock", "clock_mhz", _four, "MHz"),
-    field("memory", lambda p: p.memory_bytes / 1e9, wording.number, "GB"),
+    field("memory", lambda p: p.memory_bytes / 1e9, _three, "GB"),
     field("memory bandwidth, theoretical", "memory_bandwidth_gbs", _four, "GB/s"),
-    field("L2 cache", lambda p: p.l2_bytes / 2**20, wording.number, "MB"),
-    field("shared memory per SM", lambda p: p.shared_per_sm_bytes / 2**10, wording.number, "KB"),
+    field("L2 cache", lambda p: p.l2_bytes / 2**20, _three, "MB"),
+    field("shared memory per SM", lambda p: p.shared_per_sm_bytes / 2**10, _three, "KB"),
     field("registers per SM", "registers_per_sm", wording.count),
     field("driver / CUDA", lambda p: " / ".join(filter(None, (p.driver, p.toolkit))) or MISSING),
 ]
@@ -61,7 +67,9 @@ def attributes(
     found += _micro_benchmarks(profiles)
     if others:
         table = by_gpu(f"{caption}, others", "attribute", ATTRIBUTES, others)
-        found.append(Fold("Slices, and GPUs that others measured", [table]) if cards else table)
+        own = [Text(SLICES, "note")] if any(one.is_slice for one in others.values()) else []
+        fold = Fold("Slices, and GPUs that others measured", [*own, table])
+        found.append(fold if cards else table)
     if described:
         caption = "Datasheet-only GPUs: figures of data/cards.csv"
         table = by_gpu(caption, "attribute", ATTRIBUTES, described)
@@ -101,6 +109,12 @@ ENERGY = (
     "above the card's power limit, sustained running is slower than the time shown."
 )
 
+
+SLICES = (
+    "A slice is a green context: some SMs of a card that did nothing else, with its whole memory "
+    "and L2. Slices that run side by side share these, and were not measured: neither their "
+    "throughput nor the cost of a run follows from these times."
+)
 
 GAINS = ("gain", "gain_low", "gain_high")
 
@@ -172,6 +186,12 @@ def data(
             for pair, one in card_ratios.of_study(study).items()
         ],
         "within": within(apart),
+        "words": {
+            "slice": SLICES,
+            "predicted": UNKNOWN
+            if apart is None
+            else f"Hatched rows are predicted from datasheets. {apart.words}",
+        },
     }
 
 
@@ -222,8 +242,4 @@ def section(
         },
         table=card_ratios.TABLE,
     )
-    predicted = UNKNOWN
-    if apart is not None:
-        predicted = f"Hatched rows are predicted from datasheets. {apart.words}"
-    blocks: list[Block] = [block, Text(f"{ENERGY} {predicted}", "note")]
-    return Section("gpu-against-gpu", "GPU comparison", blocks)
+    return Section("gpu-against-gpu", "GPU comparison", [block, Text(ENERGY, "note")])

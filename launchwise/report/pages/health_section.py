@@ -48,9 +48,13 @@ def section(studies: Sequence[StudyData], sweeps: Sequence[Health], at: str) -> 
     fields = _fields(ages(found, studies, at))
     slices = {gpu for study in studies for gpu in study.gpus if study.profiles[gpu].is_slice}
     first = [each for each in found if each.is_known and each.gpu not in slices] or found
-    minutes = sum(each.minutes or 0.0 for each in found)
+    own, others = (
+        wording.number(sum(each.minutes or 0.0 for each in found if bool(each.cards) == here) / 60)
+        for here in (True, False)
+    )
     caption = "Sweeps and their verdicts"
-    took = f"All sweeps took {wording.number(minutes / 60)} GPU hours. {LIMITS}"
+    imported = "" if others == "0" else f"; imported ones {others}, by their own times"
+    took = f"Sweeps measured here took {own} GPU hours{imported}. {LIMITS}"
     blocks: list[Block] = [table_of(caption, fields[:SHOWN], first), Text(took, "note")]
     every = table_of(f"{caption}: slices, sweeps of others, and all figures", fields, found)
     blocks.append(Fold("Every sweep: conditions, clocks, cards and commits", [every]))

@@ -91,7 +91,7 @@
       const price = own_ && others_ ? own_ / others_ : null;
       const over = (value) => price === null || value === null ? null : price / value;
       return {
-        gpu: gpu.name, basis: gpu.basis, best,
+        gpu: gpu.name, basis: gpu.basis, kind: gpu.kind, best,
         speed, limits: predicted ? [null, null] : [low, high], count,
         within: predicted ? data.within : "",
         cost: over(speed), costLimits: predicted ? [null, null] : [over(high), over(low)],
@@ -112,7 +112,7 @@
 
   const number = (value, digits = 3) => value === null ? "–"
     : value < 1e6 ? Number(value.toPrecision(digits)).toLocaleString("en", { maximumSignificantDigits: digits, useGrouping: false })
-      : value.toExponential(digits - 1).replace("e+", "e");
+      : Number(value.toPrecision(digits)).toLocaleString("en").replaceAll(",", "\u202f");
   // Digits enough to tell a number from its limits.
   const enough = (value, [low, high], digits) => value === null || low === null || high === null ? digits
     : window.launchwiseApart([low, value, high], digits);
@@ -146,8 +146,8 @@
   ];
   // Prices at which two GPUs cost the same per run.
   const equalCost = ({ rows, beside }) => {
-    const others = rows.filter((row) => row.gpu !== beside && row.speed !== null).slice(0, MOST_PRICES);
-    if (!others.length) return [];
+    const others = rows.filter((row) => row.gpu !== beside && row.kind !== "slice" && row.speed !== null).slice(0, MOST_PRICES);
+    if (!others.length || rows.some((row) => row.gpu === beside && row.kind === "slice")) return [];
     const told = others.map((row) => {
       const [low, high] = row.limits;
       const said = row.within || (low === null ? "no interval" : `${number(low, digits(row))} to ${number(high, digits(row))}`);
@@ -155,6 +155,9 @@
     });
     return [element("p", `Equal cost per run, as price per hour relative to ${beside}: ${told.join(", ")}. A GPU that costs less than that is the cheaper one.`, "note")];
   };
+  // What a reader must know of the kinds of GPUs that are shown.
+  const ofKinds = (data, rows) => ["slice", "predicted"].filter((kind) => rows.some((row) => row.kind === kind))
+    .map((kind) => element("p", data.words[kind], "note"));
   const MOST_ROWS = 50;
   const ALWAYS = ["text", "best", "speed"];
   const SORTS = { speed: -1, cost: 1, best: 1, gain: -1, bound: -1, joule: 1, perKwh: -1, tdp: 1, perHour: 1, perEuro: -1 };
@@ -279,7 +282,7 @@
     const found = compare(data, question);
     const made = [];
     const known = question.sort === "name" || found.rows.some((row) => row[question.sort] !== null);
-    if (found.rows.length) made.push(draw(found, known ? question.sort : "speed", most), ...paging(found.rows.length, most), ...equalCost(found));
+    if (found.rows.length) made.push(draw(found, known ? question.sort : "speed", most), ...paging(found.rows.length, most), ...equalCost(found), ...ofKinds(data, found.rows));
     else {
       made.push(notice(question.gpus.length ? "No problem was measured or predicted on all these GPUs. Choose fewer GPUs or other problems."
         : "Choose the GPUs that are to be compared."));
