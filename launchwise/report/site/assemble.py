@@ -224,7 +224,7 @@ Made = Callable[[StudyData], Section | None]
 PARTS: Mapping[str, Sequence[Made]] = {
     "cost": (worth.cost, tunables.tunables, in_pairs.gains_in_pairs),
     "load": (worth.section,),
-    "gpus": (rates.compared, rates.occupancy, model_tables.transferred),
+    "gpus": (rates.compared, rates.occupancy),
     "sure": (
         *(rule.sure, model_tables.tables_of, model_tables.learning_curves),
         predicted_times.predictions,
