@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,60 +67,34 @@ def predictions(study: StudyData) -> Section | None:
     return Section(f"{study.name}-predicted", "Predicted against measured time", found)
 
 
-PREDICTORS = {"learnt": "cost model + trees", "analytical": "cost model", "roofline": "roofline"}
-"""Kinds of the table, the most informed first, to their titles."""
-
-FEWEST_FOR_RHO = 4  # Fewest times whose rank correlation is shown
-
-FEWEST_FOR_FACTOR = 3
-"""Fewest times whose errors after a common factor are shown: with one they are 0."""
+LEARNT = "learnt"  # Predictor of the times: trees that correct the cost model
 
 PUBLISHED_NOTE = (
-    "Common factor: the geometric mean of predicted / published; least and greatest are the "
-    "extreme ratios after it. A dash: the source does not say how many runs a time covers, or "
-    "there are too few times."
+    "By cost model + trees. Least and greatest: ratios over their geometric mean, the factor. A "
+    "dash: the source does not say how many runs a time covers."
 )
 
-
 PUBLISHED = [
-    field("predictor", "predictor"),
+    field("series", "series"),
     field("times", "times", wording.count, "published"),
     field("median error", "median", decimals(1), "%"),
     field("predicted / published", "factor", wording.number, "×, geometric mean"),
-    field("rho", "rho", wording.fixed, "rank correlation"),
-    *grouped(
-        "error after a common factor",
-        field("median", "median_around", decimals(1), "%"),
-        field("least", "least", decimals(2), "×"),
-        field("greatest", "greatest", decimals(2), "×"),
-    ),
+    field("least", "least", decimals(2), "× factor"),
+    field("greatest", "greatest", decimals(2), "× factor"),
 ]
 
 
-def judged(rows: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Figures of each predictor that has rows of published times: keys as in :data:`PUBLISHED`. NaN
-    stands where the number of runs is unknown, or where there are too few times."""
-    for name, title in PREDICTORS.items():
-        own = rows[rows["predictor"] == name]
-        if own.empty:
-            continue
-        ratio = (own["predicted_ms"] / own["published_ms"]).to_numpy(dtype=float)
-        factor, known = geometric_mean(ratio), bool((own["runs"] > 0).all())
-        around = ratio / factor if len(own) >= FEWEST_FOR_FACTOR else np.array([np.nan])
-        rho = np.nan
-        if len(own) >= FEWEST_FOR_RHO:
-            # pandas' own of ranks loads scipy.stats, for half a second in each process.
-            rho = own["predicted_ms"].rank().corr(own["published_ms"].rank())
-        yield {
-            "predictor": title,
-            "times": len(own),
-            "median": 100 * float(np.median(abs(ratio - 1))) if known else np.nan,
-            "factor": factor,
-            "rho": rho,
-            "median_around": 100 * float(np.median(abs(around - 1))),
-            "least": float(around.min()),
-            "greatest": float(around.max()),
-        }
+def judged(rows: pd.DataFrame, series: str) -> dict[str, Any]:
+    """Figures of predictions of one series of published times: keys as in :data:`PUBLISHED`. NaN
+    stands where the number of runs is unknown."""
+    own = rows[(rows["predictor"] == LEARNT) & (rows["series"] == series)]
+    ratio = (own["predicted_ms"] / own["published_ms"]).to_numpy(dtype=float)
+    factor, known = geometric_mean(ratio), bool((own["runs"] > 0).all())
+    return {
+        **{"series": series, "times": len(own), "factor": factor},
+        "median": 100 * float(np.median(abs(ratio - 1))) if known else np.nan,
+        **{"least": float(ratio.min()) / factor, "greatest": float(ratio.max()) / factor},
+    }
 
 
 def published_times(study: StudyData) -> Section | None:
@@ -130,14 +104,11 @@ def published_times(study: StudyData) -> Section | None:
         return None
     path = study.folder / RUN_TIMES
     series = validated(RunTimes, read_yaml(path), path).series
-    rows = [
-        {**row, "series": title}
-        for title in dict.fromkeys(one.title for one in series)
-        for row in judged(every[every["series"] == title])
-    ]
+    told = {*every.loc[every["predictor"] == LEARNT, "series"]}
+    titles = dict.fromkeys(one.title for one in series if one.title in told)
     title = "Predictions against published run times"
     blocks: list[Block] = [
-        table_of(f"{title}, per series", [field("series", "series"), *PUBLISHED], rows),
+        table_of(f"{title}, per series", PUBLISHED, [judged(every, one) for one in titles]),
         Text(PUBLISHED_NOTE, "note"),
         Bullets([*dict.fromkeys((f"{one.title}:", one.note) for one in series if one.note)]),
     ]
@@ -167,7 +138,6 @@ def predicted_choices(study: StudyData) -> pd.DataFrame:
     return table.assign(least_ms=least_ms(table, study.spec, study.described))
 
 
-LEARNT = "learnt"  # Predictor of the times: trees that correct the cost model
 SHARE = 0.9  # Share of the published times that lie within the interval
 FEWEST = 10  # Fewest published times that give an interval
 
