@@ -194,33 +194,35 @@ def fixed_sets(study: StudyData) -> pd.DataFrame:
     single configuration, which was compared with none, has no row.
 
     Returns a row per GPU and number of configurations: ``gpu``, ``count``, columns of the one that
-    is added, ``problems`` (with a sure time), ``fraction`` (of the best, geometric mean), ``worst``
-    and ``at``, where that is.
+    is added, ``sure``, problems with a sure time, ``of`` all; over the ``problems`` of the first
+    ``fraction`` (of the best, geometric mean), ``worst`` and ``at``, where that is.
     """
     found, lacking, every = [], -1e3, fractions(study)
+    keys = study.spec.tunable_columns, study.problem_columns
     for gpu in study.gpus:
         own = study.candidates(every[every["gpu"] == gpu]).reset_index(drop=True)
-        keys = study.spec.tunable_columns, study.problem_columns
         numbers, problems = (row_numbers(own, names, ordered=True) for names in keys)
         logs = np.full((numbers.max(initial=-1) + 1, problems.max(initial=-1) + 1), lacking)
         logs[numbers, problems] = np.log(own["fraction"])
-        held = np.full(logs.shape[1], lacking)
+        held = shared = np.full(logs.shape[1], lacking)
         for count in range(1, MOST_FIXED + 1 if len(logs) > 1 else 1):
             added = int(np.maximum(logs, held).mean(axis=1).argmax())
             if (logs[added] <= held).all():
                 break
             held = np.maximum(held, logs[added])
             sure = held > lacking
-            place = int(np.where(sure, held, 0.0).argmin())
+            # Of more problems the mean would be another one: sets are compared over those of all.
+            shared = sure if count == 1 else shared
+            place = int(np.where(shared, held, 0.0).argmin())
             at = own.iloc[int((problems == place).argmax())].to_dict()
             found.append({
-                **{"gpu": gpu, "count": count, "problems": int(sure.sum())},
+                **{"gpu": gpu, "count": count, "sure": int(sure.sum()), "of": len(sure)},
                 **own.iloc[int((numbers == added).argmax())][study.spec.tunable_columns],
-                **{"fraction": np.exp(held[sure].mean()), "worst": np.exp(held[place])},
+                **{"problems": int(shared.sum()), "fraction": np.exp(held[shared].mean())},
+                **{"worst": np.exp(held[place])},
                 "at": wording.problem(at, study.problem_columns),
             })  # fmt: skip
-    names = ["gpu", "count", *study.spec.tunable_columns, "problems", "fraction", "worst", "at"]
-    return pd.DataFrame(found, columns=names)
+    return pd.DataFrame(found, columns=None if found else ["gpu", "count", *keys[0]])
 
 
 ALL_GPUS = "all"  # Name of all GPUs together in the evaluation
@@ -328,8 +330,8 @@ def scores_on(study: StudyData, split: str, part: str) -> pd.DataFrame:
     # The oracle first where a model is just as good, then by name: the same order every time.
     found.sort(key=lambda row: (row["role"] != "oracle", row["model"]))
     found.sort(key=lambda row: np.inf if np.isnan(row["fraction"]) else -row["fraction"])
-    of_gains = ["harmed", "least_gain"]
-    columns = ["model", "role", "problems", "unmeasured", *of_gains, *INTERVALS, *FIGURES]
+    columns = ["model", "role", "problems", "unmeasured", "harmed", "least_gain"]
+    columns += [*INTERVALS, *FIGURES]
     return pd.DataFrame(found, columns=columns)
 
 

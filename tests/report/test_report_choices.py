@@ -64,8 +64,11 @@ def test_the_kinds_of_which_most_is_lost_are_listed_and_counted(monkeypatch):
     sweeps = {**made.sweeps, "big": pd.concat([rows, more], ignore_index=True)}
     monkeypatch.setattr(worth, "MAX_KINDS", 1)
     table, *_ = tables(worth.cost(dataclasses.replace(made, sweeps=sweeps, _known={})))
-    assert [row.cells[0].text for row in table.rows] == ["float32, order=4"]
-    assert table.caption.endswith("; of 2 kinds of problems the 1 where it loses most")
+    assert [row.cells[0].text for row in table.rows] == ["all", "float32, order=2"]
+    assert table.rows[0].cells[2].detail == "at n=102, order=4"
+    assert table.caption.endswith(
+        "; of 2 kinds of problems the 1 with several sizes where it loses most"
+    )
 
 
 def test_what_is_faster_than_the_named_one_by_luck_loses_nothing():

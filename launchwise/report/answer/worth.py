@@ -82,11 +82,11 @@ def cost(study: StudyData) -> Section:
     known = [one for gpu in study.whole for one in _kinds(study, gpu).items()]
     known.sort(key=lambda one: one[1]["fraction"].min())
     every = list(dict.fromkeys(kind for kind, _ in known))
-    kinds, sizes = every[:MAX_KINDS], {kind for kind, rows in known if has_sizes(study, rows)}
-    sized = [kind for kind in kinds if kind in sizes]
+    sizes = {kind for kind, rows in known if has_sizes(study, rows)}
+    sized = [kind for kind in every if kind in sizes][:MAX_KINDS]
     shown = [(gpu, kind) for kind in sized[:MOST_OPEN] for gpu in study.whole[:MOST_OPEN]]
     others = [(gpu, kind) for gpu in study.whole for kind in sized if (gpu, kind) not in shown]
-    found: list[Block] = [_table(study, kinds, len(every))]
+    found: list[Block] = [_table(study, sized, len(every))]
     sets = fixed_sets(study)
     sets = sets.assign(added=configuration_names(sets, study.spec))
     if len(sets := sets[sets["gpu"].isin(study.whole)]):
@@ -98,13 +98,16 @@ def cost(study: StudyData) -> Section:
     return Section(f"{study.name}-cost", "Cost of simpler choices", found)
 
 
-SETS = "A few fixed configurations, the fastest of which each problem takes"
+SETS = (
+    "A few fixed configurations, the fastest of which each problem takes; means over the problems "
+    "at which the first has a sure time"
+)
 
 FIXED = [
     field("GPU", "gpu"),
     field("configurations", "count", wording.count, "count"),
     field("the last added", "added"),
-    field("problems", "problems", wording.count, "with a sure time"),
+    field("sure times", lambda row: f"{row['sure']} of {row['of']}", unit="problems", number=True),
     field("of the best", "fraction", percents(1), "%, geometric mean"),
     field("least", "worst", percents(1), "%", detail=lambda row: f"at {row['at']}"),
 ]
@@ -122,16 +125,19 @@ def _kinds(study: StudyData, gpu: str) -> dict[str, pd.DataFrame]:
 
 
 def _table(study: StudyData, kinds: Sequence[str], count: int) -> Table:
-    """Time that the first choice loses, a row per kind of problems: some of ``count``."""
-    known = {gpu: _kinds(study, gpu) for gpu in study.whole}
-    name = next((lines[0][0] for gpu in study.whole if (lines := choices(study, gpu))), "")
+    """Time that the first choice loses, over all problems and per kind: some of ``count``."""
+    firsts = {gpu: lines[0] for gpu in study.whole if (lines := choices(study, gpu))}
+    known = {gpu: {**_kinds(study, gpu), "": rows} for gpu, (_, rows) in firsts.items()}
+    known = {gpu: known.get(gpu, {}) for gpu in study.whole}
+    name = next((name for name, _ in firsts.values()), "")
     fields = [field("problems", lambda kind: kind or "all")]
     for gpu in study.whole:
         fields += grouped(gpu, *_losses(study, known[gpu]))
     caption = f"Time that the {name} loses over the fastest"
     if count > len(kinds):
-        caption += f"; of {count} kinds of problems the {len(kinds)} where it loses most"
-    return table_of(caption, fields, kinds)
+        caption += f"; of {count} kinds of problems"
+        caption += f" the {len(kinds)} with several sizes where it loses most" if kinds else ""
+    return table_of(caption, fields, kinds if count == 1 and kinds else ["", *kinds])
 
 
 def _losses(study: StudyData, known: dict[str, pd.DataFrame]) -> list[Field]:
@@ -140,8 +146,9 @@ def _losses(study: StudyData, known: dict[str, pd.DataFrame]) -> list[Field]:
 
     def most(rows: pd.DataFrame) -> Cell:
         row = rows.iloc[int(rows["fraction"].argmin())]
+        places = [name for name in study.problem_columns if rows[name].nunique() > 1]
         lost = wording.percent(1 / row["fraction"] - 1, 0)
-        return Cell(lost, detail=f"at {study.size}={row[study.size]}")
+        return Cell(lost, detail=f"at {wording.problem(row.to_dict(), places)}" if places else "")
 
     def begins(rows: pd.DataFrame) -> Cell:
         """The size from which on every measured one loses much beyond error."""
@@ -149,7 +156,7 @@ def _losses(study: StudyData, known: dict[str, pd.DataFrame]) -> list[Field]:
         little = np.flatnonzero(~(surely > REAL).to_numpy())
         if (much := surely.iloc[little.max(initial=-1) + 1 :]).empty:
             return Cell(MISSING)
-        return Cell(str(much.index[0]), detail=f"all {wording.plural(len(much), 'size')}")
+        return Cell(wording.value(much.index[0]), detail=f"all {wording.plural(len(much), 'size')}")
 
     def of(kind: str, cell: Callable[[pd.DataFrame], Cell]) -> Cell:
         return cell(known[kind]) if kind in known else Cell(MISSING)
