@@ -159,11 +159,12 @@ def _ranges(study: StudyData, name: str, parts: Sequence[pd.DataFrame]) -> Itera
         elif isinstance(inside[0], str):
             words = wording.listed(inside)
         elif listed and len(inside) == 1:
-            words = f"{name} = {inside[0]}"
+            words = f"{name} = {wording.value(inside[0])}"
         elif place == len(parts) - 1:
-            words = f"{name} ≥ {inside[0]}"
+            words = f"{name} ≥ {wording.value(inside[0])}"
         else:
-            words = f"{f'{inside[0]} ≤ ' if place else ''}{name} < {begins[place + 1]}"
+            words = f"{name} < {wording.value(begins[place + 1])}"
+            words = f"{wording.value(inside[0])} ≤ {words}" if place else words
         yield Range(words, rows)
 
 
@@ -205,8 +206,10 @@ def table(study: StudyData) -> list[Block]:
         parts.append(f"{wording.percent(mean)} % of the best{speed} on {gpu}{remark}")
         rows += _rows(study, gpu) if worth else ()
     said = f"In the geometric mean a rule of at most {MOST_RANGES} ranges reaches "
-    shown = [table_of(CAPTION, FIELDS, rows)] if rows else []
-    return [Text(f"{said}{wording.listed(parts)}."), *shown] if parts else []
+    said = f"{said}{wording.listed(parts)}. " if parts else ""
+    if without := [gpu for gpu in study.whole if not rule_of(study, gpu)]:
+        said += f"None on {wording.listed(without)}: nothing has sure times at all of a range."
+    return [Text(said.strip()), *([table_of(CAPTION, FIELDS, rows)] if rows else [])]
 
 
 def _rows(study: StudyData, gpu: str) -> Iterator[Mapping[str, Any]]:
