@@ -167,7 +167,7 @@ def test_what_a_host_timed_on_one_gpu_gives_no_ratio_of_cards():
     assert of_study(hosted) == {}
     front = tables(*sections([cards("other"), hosted]))[0]
     shown = [row.cells[-1] for row in front.rows]
-    assert [cell.detail for cell in shown if cell.text == MISSING] == ["times hold the host's"]
+    assert [cell.detail for cell in shown if cell.text == MISSING] == ["host timed, too"]
 
 
 @pytest.fixture(scope="module")

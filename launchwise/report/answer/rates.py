@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from functools import partial
 
 import pandas as pd
 
@@ -25,11 +26,15 @@ def compared(study: StudyData) -> Section:
     known = card_ratios.of_study(study)
     if ratios := [known[first, other] for other in others if (first, other) in known]:
         found.append(card_ratios.of_pairs(ratios))
+    elif others and best["by_host"].any():
+        found.append(Text("No ratio of GPUs: times hold work of their hosts, which differ, too."))
     if has_sizes(study, best):
         found.append(rates(study, best))
     placed = best.assign(_place=best["gpu"].map(study.gpus.index))
     rows = placed.sort_values([*study.problem_columns, "_place"])
     every = table_of("Best time of every problem", _fields(study), rows)
+    for gpu, why in study.kept_out.items():
+        found.append(Text(f"The rows of {gpu} are kept out: {'; '.join(why)}.", "note"))
     found.append(file_of(f"data/{study.name}.best.csv", every))
     return Section(f"{study.name}-gpus", "GPUs", found)
 
@@ -63,29 +68,30 @@ MOST_KINDS = 3  # Kinds of problems that are drawn
 def rates(study: StudyData, best: pd.DataFrame) -> Figure:
     """Best rate of every GPU against size."""
     item = study.spec.work.item
+    item += "" if " " in item or item.endswith("s") else "s"
     panels = []
     kinds = sorted(kinds_of(study, best), key=lambda kind: -kind[1][study.size].nunique())
     for kind, rows in kinds[:MOST_KINDS]:
         traces = []
+        # Rates of kinds of problems differ by far: on one scale most of them would be flat.
+        power = 3 * math.floor(math.log10(1e9 * rows["rate"].max()) / 3)
+        rows = rows.assign(rate=10.0 ** (9 - power) * rows["rate"])
+        unit = f"1e{power} {item} / s" if power else f"{item} / s"
         for place, gpu in enumerate(study.whole):
             own = rows[rows["gpu"] == gpu].sort_values(study.size)
             if len(own):
-                template = f"{study.size}=%{{x}}: %{{y:.4~g}} · 1e9/s<br>%{{text}}"
-                more: dict[str, Any] = {
-                    "hover": own["configuration"].tolist(),
-                    "template": template,
-                }
-                trace = theme.line(own[study.size], own["rate"], name=gpu, place=place, **more)
+                template = f"{study.size}=%{{x}}: %{{y:.4~g}} {unit}<br>%{{text}}"
+                drawn = partial(theme.line, own[study.size], own["rate"], name=gpu, place=place)
+                trace = drawn(hover=own["configuration"].tolist(), template=template)
                 traces.append({**trace, "meta": row_of(study, own, gpu)})
-        # Rates of kinds of problems differ by far: on one scale most of them would be flat.
         end = float(f"{1.06 * rows['rate'].max():.4g}")
-        y = theme.axis(f"1e9 {item} / s", range=[0, end])
+        y = theme.axis(unit, range=[0, end])
         panels.append(Panel(kind, traces, theme.layout(size_layout(study, rows), y)))
     few = f"; of {len(kinds)} kinds of problems {MOST_KINDS} with most sizes"
     few = few if len(kinds) > MOST_KINDS else ""
     return Figure(
         id=f"{study.name}-rate",
-        caption=f"Best rate of each GPU: higher is faster; {item} of the problem per launch{few}.",
+        caption=f"Best rate of each GPU: higher is faster; {item} of a problem over its time{few}.",
         alt=f"Lines: the rate of the best configuration against {study.size}, one line per GPU.",
         panels=panels,
         keys=theme.keys(study.whole),
