@@ -6,8 +6,9 @@ import pytest
 from report_study import study
 
 from launchwise.base.errors import UserError
-from launchwise.report.site.assemble import FAILED, of_study, own_sections
+from launchwise.report.site.assemble import FAILED, elements, of_study, own_sections
 from tests.support.report_pages import page_of
+from tests.support.shown import tables
 
 GOOD = """
 from launchwise.report.blocks import Section, Text
@@ -102,6 +103,10 @@ def test_the_elements_of_the_paper_lead_to_their_sections(folder):
     assert '<a href="#tiny-mine">“Mine” and “other-paper”</a>' in page
     for text in ("notes.txt", "Ours is new.", "The paper does not name them."):
         assert text in page
+    listed = elements(study(folder=folder), [], {"other": "Another"})
+    cell = tables(listed, folded=True)[0].rows[0].cells[2]
+    assert cell.text == "“tiny-mine” and “Another: paper”"
+    assert cell.link == "other/paper.html#other-paper"
 
 
 def test_an_element_that_points_nowhere_is_warned_of(folder, caplog):

@@ -166,9 +166,11 @@ def _first_page(study: StudyData, sections_: Sequence[Section]) -> Page:
 MOST_GPUS = 24  # Most GPUs on a study's pages, whole cards first. The lookup and gpus.html have all
 
 
-def of_study(every: StudyData, settings_files: Sequence[str] = ()) -> list[Page]:
+def of_study(
+    every: StudyData, settings_files: Sequence[str] = (), named: Mapping[str, str] | None = None
+) -> list[Page]:
     """A study's pages, the first of them the one that other pages lead to. Without
-    ``settings_files``, config.yaml is all."""
+    ``settings_files``, config.yaml is all. ``named``: titles of the report's studies."""
     study = every
     if len(every.gpus) > MOST_GPUS:
         slices = [gpu for gpu in every.gpus if gpu not in every.whole]
@@ -190,7 +192,7 @@ def of_study(every: StudyData, settings_files: Sequence[str] = ()) -> list[Page]
         paper = [*own, *beside]
     else:
         sections_, paper = [sections_[0], *own, *sections_[1:]], beside
-    if (listed := elements(study, [*sections_, *paper])) is not None:
+    if (listed := elements(study, [*sections_, *paper], named or {})) is not None:
         paper.append(listed)
     title, lead = study.settings.title, study.settings.question
     found = [_first_page(study, sections_)]
@@ -298,10 +300,16 @@ def _check(study: StudyData, made: list[Section], others: Sequence[Section]) -> 
         raise UserError(path, "", f"its sections cannot be shown: {error}") from error
 
 
-def elements(study: StudyData, others: Sequence[Section]) -> Section | None:
+ENDS = {theme.slug(one.__name__) for made_ in PARTS.values() for one in made_} | {*PARTS}
+"""Ends of the ids of sections on a study's first page."""
+
+
+def elements(
+    study: StudyData, others: Sequence[Section], studies: Mapping[str, str]
+) -> Section | None:
     """The list of elements of the study's paper; None where the study has none. Places among the
-    sections ``others`` are named by their titles. Raises UserError when the list cannot be read, or
-    an element has neither a place nor a reason."""
+    sections ``others`` are named by their titles, elsewhere by those of ``studies``. Raises
+    UserError when the list cannot be read, or an element has neither a place nor a reason."""
     found = read_elements(study.folder) if study.folder else []
     if not study.folder or not found:
         return None
@@ -313,14 +321,23 @@ def elements(study: StudyData, others: Sequence[Section]) -> Section | None:
     titles = {f"{study.name}-answer": "Answers"}
     titles |= {one.id: one.title for one in parts_of(others)}
 
+    def place(one: str) -> tuple[str, str]:
+        """Title of a section and the way to it."""
+        name, _, end = one.partition("-")
+        if one in titles or name not in studies:
+            return titles.get(one, one), f"#{one}" if one in titles else ""
+        page = "index" if end in ENDS else "paper"
+        return f"{studies[name]}: {end}", f"{name}/{page}.html#{one}"
+
     def places(element: Element) -> str:
-        """Sections by title, files by name; a section that is not on this page by its id."""
-        named = [f"“{titles.get(one, one)}”" for one in element.sections(study.name)]
+        """Sections by title, files by name."""
+        named = [f"“{place(one)[0]}”" for one in element.sections(study.name)]
         named += [Path(name).name for name in element.files]
         return wording.listed(dict.fromkeys(named)) if named else MISSING
 
     def link(element: Element) -> str:
-        return next((f"#{one}" for one in element.sections(study.name) if one in titles), "")
+        ways = (place(one)[1] for one in element.sections(study.name))
+        return next(filter(None, ways), "")
 
     fields = [
         field("element", "element"),

@@ -73,7 +73,8 @@ def folder(report: Report, processes: int) -> dict[str, str]:
 
 
 def _of_study(study: StudyData, report: Report) -> Part:
-    own = assemble.of_study(study, report.run.settings_files)
+    titles = {one.name: one.settings.title for one in report.studies}
+    own = assemble.of_study(study, report.run.settings_files, titles)
     check_ids([section for page in own for section in page.sections])
     texts = {page.path: html(page, report, own) for page in own} | _tables(study.name, study)
     texts |= files(own)
