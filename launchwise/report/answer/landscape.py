@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.learning.row_arrays import limits_ms
+from launchwise.learning.splits import asked_about
 from launchwise.report import theme, wording
 from launchwise.report.blocks import (
     Block,
@@ -185,10 +186,40 @@ def landscape(study: StudyData) -> Section:
     found: list[Block] = [
         controls(study, figure, chosen, gpu, lead),
         figure,
+        *_how_timed(study, gpu),
         *_beside(study, gpu, chosen),
         Fold("How to read a configuration", [Bullets(wording.configuration_key(study.spec))]),
     ]
     return Section(f"{study.name}-rows", "All configurations of one problem", found)
+
+
+TIMERS = {"events": "CUDA events", "graph": "replayed graphs", "host": "the host's clock"}
+TIMERS |= {"restored": "CUDA events, arrays put back before"}
+
+
+def _how_timed(study: StudyData, gpu: str) -> list[Block]:
+    """How a time of a GPU was got, and under what; nothing of sweeps that others measured."""
+    rows = study.sweeps[gpu]
+    rows = rows[(rows["status"] == "ok") & asked_about(study.settings, rows)]
+    profiles = [study.profiles[one] for one in study.whole]
+    versions = dict.fromkeys(f"driver {p.driver}, CUDA {p.toolkit}" for p in profiles if p.driver)
+    if not study.profiles[gpu].driver or rows.empty or not {"timer", "l2", "repeats"} <= {*rows}:
+        return []
+
+    def shares(column: str, names: Mapping[str, str]) -> str:
+        known = rows[column].value_counts(normalize=True)
+        found = [f"{names[str(one)]} {100 * share:.0f} %" for one, share in known.items() if one]
+        return wording.listed(found)
+
+    said = (
+        f"A time is the median of {wording.span(rows['repeats'], 0)} launches after a first one, "
+        "which was verified and does not count. On "
+        f"{gpu}: by {shares('timer', TIMERS)}; L2 before a launch: "
+        f"{shares('l2', {'warm': 'warm', 'cold': 'emptied'})}. No clock is locked, no power limit "
+        f"set; a row states its SM clock. All by {wording.listed(versions)}: "
+        f"{'no other was' if len(versions) == 1 else 'they were not'} compared."
+    )
+    return [Text(said, "note")]
 
 
 def _of_case(study: StudyData, rows: pd.DataFrame, case: Mapping[str, Any]) -> pd.DataFrame:
