@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from numbers import Integral
 from typing import Any
 
 from launchwise.base.names import assigned
@@ -146,17 +147,22 @@ def configuration_key(spec: Spec) -> list[tuple[str, str]]:
     return found
 
 
+def value(of: Any) -> str:
+    """A value of a problem parameter, thousands of whole numbers apart."""
+    return count(of) if isinstance(of, Integral) else str(of)
+
+
 def problem(values: Mapping[Any, Any], names: Iterable[str]) -> str:
     """``n=512, float32, order=8``: numbers carry their name, words do not."""
     return ", ".join(
-        str(values[name]) if isinstance(values[name], str) else f"{name}={values[name]}"
+        values[name] if isinstance(values[name], str) else f"{name}={value(values[name])}"
         for name in names
     )
 
 
 def with_unit(name: str, unit: str) -> str:
     """``threads (rows)``, or the name alone."""
-    return f"{name} ({unit})" if unit else name
+    return f"{name} ({unit})" if unit and unit != name else name
 
 
 def moment(stamp: str) -> str:

@@ -16,6 +16,9 @@
     const enough = apart([low, middle, high], digits);
     return [number(middle, enough) + after, ` (${number(low, enough)} to ${number(high, enough)}, ${percent} %)`];
   };
+  // Digits of a number that its limits leave sure, four at most.
+  const sure = (middle, low, high) => low === null || high === null ? 4
+    : Math.min(4, Math.max(2, 2 + Math.floor(-Math.log10(Math.max(high - low, Number.MIN_VALUE) / middle))));
   const sentence = (words) => `${words[0].toUpperCase()}${words.slice(1)}.`;
   const linked = (before, words, href, after = "") => {
     const made = element("p", before);
@@ -132,7 +135,7 @@
   const noEntry = (data, entry) => data.between.includes(entry[BASIS], 2);
   const time = (data, entry, far) => {
     const off = fromDatasheet(data, entry) ? `, ${data.off}` : unsure(data, entry, entry[LOW]);
-    if (entry[TIME] !== null) return `${within(entry[TIME], entry[LOW], entry[HIGH], 4, data.percents[entry[BASIS]], " ms").join("")}${off}.`;
+    if (entry[TIME] !== null) return `${within(entry[TIME], entry[LOW], entry[HIGH], sure(entry[TIME], entry[LOW], entry[HIGH]), data.percents[entry[BASIS]], " ms").join("")}${off}.`;
     return fromDatasheet(data, entry) && far === 1 ? sentence(data.words.link) : "Its time is not known.";
   };
 
@@ -184,7 +187,7 @@
     caption.append(element("span", measured ? `Measured, with limits for other cards and days${next}` : `Expected times${next}`));
     const head = element("thead");
     const titles = element("tr");
-    for (const [title, unit] of [["configuration", ""], ["time", `ms, ${percent} %`], ["slower", measured ? `%, ${percent} %` : "%"]]) {
+    for (const [title, unit] of [["configuration", ""], ["time", measured ? "ms" : `ms,\u00a0${percent}\u00a0%`], ["slower", measured ? `%,\u00a0${percent}\u00a0%` : "%"]]) {
       const cell = element("th", title, unit ? "number" : "");
       cell.scope = "col";
       if (unit) cell.append(" ", element("span", unit, "unit"));
@@ -198,16 +201,18 @@
       name.scope = "row";
       const kinds = [isLibrary ? "in pairs" : "", choice === entry[USUAL] ? "usual choice" : "", choice === data.baseline ? "baseline" : ""].filter((one) => one);
       if (kinds.length) name.append(" ", element("span", `(${kinds.join(", ")})`, "unit"));
-      const took = element("td", number(ms, 4));
+      const digits = place ? sure(ms, low, high) : sure(ms, entry[LOW], entry[HIGH]);
+      const took = element("td", number(ms, digits));
       // Limits of a measured time are beside the first, without what both have in common.
       const beside = place && (measured || isLibrary);
-      if (place && !beside && low !== null && high !== null) took.append(element("span", `${number(low, 4)} to ${number(high, 4)}`, "detail"));
-      const slower = element("td", place ? number(100 * (ms / entry[TIME] - 1), 2) : "–");
+      if (place && !beside && low !== null && high !== null) took.append(element("span", `${number(low, digits)} to ${number(high, digits)}`, "detail"));
+      const more = (value) => 100 * (value / entry[TIME] - 1);
+      const told = beside && low !== null ? window.launchwiseApart([low, ms, high].map(more), 2) : 2;
+      const slower = element("td", place ? number(more(ms), told) : "–");
       if (beside && low === null && isLibrary) slower.append(element("span", FEW, "detail"));
       else if (beside && low !== null) {
-        const [least, most] = [low / entry[TIME], high / entry[TIME]];
-        const said = open(least, most);
-        slower.append(element("span", `${number(100 * (least - 1), 2)} to ${number(100 * (most - 1), 2)}${said && `, ${said}`}`, "detail"));
+        const said = open(low / entry[TIME], high / entry[TIME]);
+        slower.append(element("span", `${number(more(low), told)} to ${number(more(high), told)}${said && `, ${said}`}`, "detail"));
       }
       line.append(name, took, slower);
       body.append(line);
@@ -291,7 +296,7 @@
 
   const card = (data, found, asked, context) => {
     const made = [];
-    const name = (problem) => data.parameters.map((one, k) => `${one.name} = ${problem[k]}`).join(", ");
+    const name = (problem) => data.parameters.map((one, k) => `${one.name} = ${window.launchwiseShown(problem[k])}`).join(", ");
     const words = (entry) => data.configurations[entry[CHOICE]].words;
     const { entry } = found;
     const measured = entry[BASIS] === data.measured;

@@ -50,7 +50,7 @@
       typeof data.parameters[k].values[0] === "number" ? Number(text) : text)));
     const distances = known.map((problem) => distance(asked, problem));
     const place = distances.indexOf(Math.min(...distances));
-    const where = data.parameters.map((one, k) => `${one.name} = ${known[place][k]}`).join(", ");
+    const where = data.parameters.map((one, k) => `${one.name} = ${window.launchwiseShown(known[place][k])}`).join(", ");
     const times = rows.times[place];
     const of = (name) => times[rows.names.indexOf(name)] ?? -1;
     const own = of(mine);

@@ -133,7 +133,8 @@
   const show = (remember) => Promise.all([load(field("gpu").value), window.launchwisePanels()]).then(([data, panels]) => {
     like ??= panels[node.id].layout;
     const problem = chosen();
-    const words = asked.map((one) => `${nameOf(one)} = ${one.value}`).join(", ");
+    // As launchwise/report/wording.py names a problem.
+    const words = asked.map((one) => /^\d+$/.test(one.value) ? `${nameOf(one)}=${window.launchwiseShown(one.value)}` : one.value).join(", ");
     const gpu = field("gpu").value;
     const found = rowsOf(data, problem);
     const [across, up] = [field("across").value, field("up").value];

@@ -107,6 +107,9 @@
     maximumSignificantDigits: digits, useGrouping: false,
   });
 
+  // A value of a problem, thousands of whole numbers apart, as launchwise/report/wording.py writes it.
+  window.launchwiseShown = (value) => String(value).replace(/^\d{4,}$/, (text) => text.replace(/\B(?=(\d{3})+$)/g, "\u202f"));
+
   // Digits that tell numbers apart, at least so many.
   window.launchwiseApart = (values, digits) => {
     const prints = (count) => new Set(values.map((value) => value.toPrecision(count))).size;
