@@ -150,6 +150,14 @@ def test_page_and_command_name_the_same_faster_libraries(browser, tmp_path):
     assert browser.execute_script(verdicts, sent) == [outcome(*limits) for limits in asked]
 
 
+CUT = """
+    return [...document.querySelectorAll('.finder input')].map((one) => {
+      one.value = 123456789;
+      return one.scrollWidth > one.clientWidth;
+    });
+"""
+
+
 def test_answers_leave_the_front_page_one_screen(browser, page):
     opened = load(browser, page)
     size = {"width": 1440, "height": 900, "deviceScaleFactor": 1, "mobile": False}
@@ -159,6 +167,7 @@ def test_answers_leave_the_front_page_one_screen(browser, page):
         # The page's head and foot take 150 of 900 pixels.
         height = "return document.getElementById('look-up').offsetHeight"
         assert 300 < opened.execute_script(height) <= 640, study
+        assert not any(opened.execute_script(CUT)), study
 
 
 def test_limits_mean_the_same_in_the_page(opened):

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import itemgetter
 
 import pandas as pd
 
@@ -46,7 +45,10 @@ def sections(
         found.append(Section("look-up", "Which configuration?", [*said, lookup]))
     elif notices:
         found.append(Section("not-here", "Missing from this report", notices))
-    return [*found, Section("kernels", QUESTION, [*_kernels(studies)])]
+    found.append(Section("kernels", QUESTION, [*_kernels(studies)]))
+    if tests := _blind_tests(studies):
+        found.append(Section("blind-tests", "Blind tests", [Fold(BLIND_CAPTION, tests, "blind")]))
+    return found
 
 
 INTERVAL_SEED = 0
@@ -143,16 +145,18 @@ GAIN_NOTE = (
     "first split on its first whole card (geometric means, bootstrap over problems). The fixed "
     "choice and that of the nearest size need no model. As good: the recommended is surely at most "
     f"{100 * EQUAL:g} % faster; undecided: the interval of their ratio holds 1. Libraries that are "
-    "faster somewhere: in pairs, all problems."
+    "faster somewhere: in pairs, all problems. Host timed, too: times include copies and work of "
+    "the host, and hosts differ, so that they give no ratio of GPUs."
 )
 
 
+HOSTED = "host timed, too"  # Hosts of two GPUs differ, so that a ratio would not be the GPUs'
 QUESTION = "Is tuning worth it, and which card is faster?"
 MOST_PAIRS = 2  # Pairs of cards that the front page compares; gpus.html has all
 
 
 def _kernels(studies: Sequence[StudyData]) -> Iterator[Block]:
-    """What tuning gains and which card is faster; what others measured and blind tests in folds."""
+    """What tuning gains and which card is faster; what others measured in a fold."""
     theirs = [one for one in studies if not one.profiles[one.whole[0]].has_measured_ceilings]
     ours = [one for one in studies if one not in theirs]
     yield _overview("Every kernel", ours or theirs)
@@ -160,8 +164,6 @@ def _kernels(studies: Sequence[StudyData]) -> Iterator[Block]:
     if ours and theirs:
         table = _overview("Is tuning worth it, by what others measured?", theirs)
         yield Fold("Measured by others", [table], "others")
-    if tests := _blind_tests(studies):
-        yield Fold("Blind tests", tests, "blind")
 
 
 def _overview(caption: str, studies: Sequence[StudyData]) -> Table:
@@ -176,7 +178,7 @@ def _overview(caption: str, studies: Sequence[StudyData]) -> Table:
         one = ratios.get((over, name, *pair))
         if one is None:
             hosted = study is not None and winners(study)["by_host"].any()
-            return Cell(MISSING, detail="times hold the host's" if hosted else "")
+            return Cell(MISSING, detail=HOSTED if hosted else "")
         between = "" if one.interval is None else wording.interval(one.interval, 2)
         return Cell(one.number, detail=f"{between}{one.verdict}")
 
@@ -261,10 +263,10 @@ BLIND = [
         field("times covered", "times_covered", percents(0), "%", detail=answers_in("times")),
     ),
     field(
-        "commit and day",
-        lambda got: f"{wording.short(got['commit'])}, {got['frozen_at'][:10]}",
-        unit="digest of the answers",
-        detail=itemgetter("digest"),
+        "written down",
+        lambda got: f"{got['commit'][:7]}, {got['frozen_at'][:10]}",
+        detail=lambda got: f"digest {got['digest']}",
+        number=True,
     ),
 ]
 
@@ -272,20 +274,20 @@ BLIND = [
 BLIND_CAPTION = "Blind tests: answered first, measured afterwards"
 
 
-def _least(study: StudyData, gpu: str) -> float | None:
-    return float(study.scores[gpu]["gain"].min()) if gpu in study.scores else None
-
-
 def _blind_tests(studies: Sequence[StudyData]) -> list[Block]:
     """Figures of every blind test, one row per study and GPU."""
     rows = [
         {
             **{**got, "title": study.settings.title, "gpu": gpu, "when": when},
-            # Later tests are read as figures alone.
-            "least_gain": _least(study, gpu) if when == "first" else None,
+            "least_gain": study.scores[gpu]["gain"].min()
+            if gpu in study.scores and when == "first"
+            else None,
         }
         for study in studies
-        for when, tests in (("first", study.blind), ("later", study.drawn))
+        for when, tests, scores in (
+            ("first", study.blind, study.scores),
+            ("later", study.drawn, {}),
+        )
         for gpu, got in tests.items()
     ]
     if not rows:
