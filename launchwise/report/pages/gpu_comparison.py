@@ -19,7 +19,7 @@ from launchwise.gpus.profile import WITH_HOST, Ceilings, GpuProfile
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report import wording
 from launchwise.report.answer.predicted_times import UNKNOWN, Spread, predicted_choices, within
-from launchwise.report.blocks import MISSING, Block, Compared, Fold, Section, Text
+from launchwise.report.blocks import MISSING, Block, Compared, Fold, Section
 from launchwise.report.fields import by_gpu, field, of_texts, significant
 from launchwise.report.numbers import contests, winners
 from launchwise.report.pages import card_ratios
@@ -33,10 +33,7 @@ UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "
 _four = significant(4)
 
 
-def _three(value: float) -> str:
-    """Three digits, without zeros that were not measured: ``60``."""
-    return f"{value:.3g}"
-
+_three = "{:.3g}".format  # ``60``, without zeros that were not measured
 
 ATTRIBUTES = [
     field("device", "device_name"),
@@ -67,9 +64,7 @@ def attributes(
     found += _micro_benchmarks(profiles)
     if others:
         table = by_gpu(f"{caption}, others", "attribute", ATTRIBUTES, others)
-        own = [Text(SLICES, "note")] if any(one.is_slice for one in others.values()) else []
-        fold = Fold("Slices, and GPUs that others measured", [*own, table])
-        found.append(fold if cards else table)
+        found.append(Fold("Slices, and GPUs that others measured", [table]) if cards else table)
     if described:
         caption = "Datasheet-only GPUs: figures of data/cards.csv"
         table = by_gpu(caption, "attribute", ATTRIBUTES, described)
@@ -103,18 +98,6 @@ def _in_unit(reached: Mapping[str, float | None], name: str, factor: float) -> f
     value = reached.get(name)
     return None if value is None else value / factor
 
-
-ENERGY = (
-    "Energy is of sustained running, times are of single launches: where energy divided by time is "
-    "above the card's power limit, sustained running is slower than the time shown."
-)
-
-
-SLICES = (
-    "A slice is a green context: some SMs of a card that did nothing else, with its whole memory "
-    "and L2. Slices that run side by side share these, and were not measured: neither their "
-    "throughput nor the cost of a run follows from these times."
-)
 
 GAINS = ("gain", "gain_low", "gain_high")
 
@@ -186,12 +169,7 @@ def data(
             for pair, one in card_ratios.of_study(study).items()
         ],
         "within": within(apart),
-        "words": {
-            "slice": SLICES,
-            "predicted": UNKNOWN
-            if apart is None
-            else f"Hatched rows are predicted from datasheets. {apart.words}",
-        },
+        "predicted": UNKNOWN if apart is None else apart.words,
     }
 
 
@@ -242,4 +220,4 @@ def section(
         },
         table=card_ratios.TABLE,
     )
-    return Section("gpu-against-gpu", "GPU comparison", [block, Text(ENERGY, "note")])
+    return Section("gpu-against-gpu", "GPU comparison", [block])

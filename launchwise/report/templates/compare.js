@@ -155,9 +155,12 @@
     });
     return [element("p", `Equal cost per run, as price per hour relative to ${beside}: ${told.join(", ")}. A GPU that costs less than that is the cheaper one.`, "note")];
   };
-  // What a reader must know of the kinds of GPUs that are shown.
-  const ofKinds = (data, rows) => ["slice", "predicted"].filter((kind) => rows.some((row) => row.kind === kind))
-    .map((kind) => element("p", data.words[kind], "note"));
+  // What a reader must know of what is shown.
+  const SLICES = "A slice is a green context: some SMs of a card that did nothing else, with its whole memory and L2. Slices that run side by side share these, and were not measured: neither their throughput nor the cost of a run follows from these times.";
+  const ENERGY = "Energy is of sustained running, times are of single launches: where energy divided by time is above the card's power limit, sustained running is slower than the time shown.";
+  const ofKinds = (data, rows) => [["slice", SLICES], ["predicted", `Hatched rows are predicted from datasheets. ${data.predicted}`]]
+    .filter(([kind]) => rows.some((row) => row.kind === kind)).concat(rows.some((row) => row.joule !== null) ? [["", ENERGY]] : [])
+    .map(([, words]) => element("p", words, "note"));
   const MOST_ROWS = 50;
   const ALWAYS = ["text", "best", "speed"];
   const SORTS = { speed: -1, cost: 1, best: 1, gain: -1, bound: -1, joule: 1, perKwh: -1, tdp: 1, perHour: 1, perEuro: -1 };
