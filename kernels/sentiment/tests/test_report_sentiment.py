@@ -242,6 +242,8 @@ def test_claims_stand_beside_what_they_reach_here(made, published):
     claims = tables(own(one, ours_measured(published))[1].blocks)[2]
     # 3 s on the CPU over 1.5 s of the fastest published way.
     assert cells(claims, "All reviews: faster than the CPU")[1:] == ["150×", "one 2.00×", "0 of 1"]
+    slower = cells(claims, "One review: slower than PyTorch")[1:]
+    assert slower == ["20 to 100×", "one 2.38×", "1 of 1"]
 
 
 def test_steps_of_the_paper_are_held_against_ours(made, published, page):

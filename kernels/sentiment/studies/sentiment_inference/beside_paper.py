@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -90,23 +91,32 @@ def beside_paper(every: Sequence[Measured], published: Mapping[str, Records]) ->
 def _conclusions(
     gpus: Sequence[str], lines: Sequence[Line], base: Peer | None, facts: Mapping[str, str]
 ) -> Table:
-    """Speed-ups over a program on the CPU, ``base``, that the paper's text claims, those of its
-    ways here, and on how many GPUs the claim holds."""
+    """Speed-ups over a program on the CPU, ``base``, and over PyTorch that the paper's text claims,
+    those of its ways here, and on how many GPUs the claim holds."""
     ways = [line for line in lines if line.name.startswith("CUDA") and line.theirs]
+    torch = [line for line in lines if line.name == PEERS["pytorch_gpu"][0]]
+
+    def least(gpu: str, place: int, of: Sequence[Line]) -> float:
+        times = [way.ours.get(gpu, NOT_TIMED)[place] for way in of]
+        return min((time.ms for time in times if time), default=math.nan)
+
+    def row(claim: str, paper: str, bound: float, found: Mapping[str, float]) -> list[str]:
+        known = {gpu: ratio for gpu, ratio in found.items() if not math.isnan(ratio)}
+        here = "; ".join(f"{gpu} {wording.number(ratio)}×" for gpu, ratio in known.items())
+        held = f"{sum(ratio >= bound for ratio in known.values())} of {len(known)}"
+        return [claim, f"{paper}×", here or MISSING, held]
+
     rows = []
     for place, what, told, name, unit in (
         (1, "One review", "speed_up_claimed", "one_case_ms", 1.0),
         (0, "All reviews", "speed_up_all_claimed", "total_s", 1e3),
     ):
-        found: dict[str, float] = {}
-        for gpu in gpus:
-            times = [way.ours.get(gpu, NOT_TIMED)[place] for way in ways]
-            if base and base[name] and (known := [time.ms for time in times if time]):
-                found[gpu] = unit * float(base[name]) / min(known)
-        here = "; ".join(f"{gpu} {wording.number(gain)}×" for gpu, gain in found.items())
-        held = sum(gain >= float(facts[told]) for gain in found.values())
-        claim = f"{what}: faster than the CPU"
-        rows.append([claim, f"{facts[told]}×", here or MISSING, f"{held} of {len(found)}"])
+        cpu_ms = unit * float(base[name]) if base and base[name] else math.nan
+        gains = {gpu: cpu_ms / least(gpu, place, ways) for gpu in gpus}
+        rows.append(row(f"{what}: faster than the CPU", facts[told], float(facts[told]), gains))
+    slower = {gpu: least(gpu, 1, ways) / least(gpu, 1, torch) for gpu in gpus}
+    paper = f"{facts['slower_than_pytorch_least']} to {facts['slower_than_pytorch_most']}"
+    rows.append(row("One review: slower than PyTorch", paper, 1.0, slower))
     return of_texts("Conclusions of the paper", ("conclusion", "paper", "here", "holds"), rows)
 
 

@@ -27,7 +27,7 @@ WORDS = {
     "fused_bias_relu": "bias and ReLU in the product",
     "fused_pool": "without the second layer's output",
     "fused_case": "without the first layer's output",
-    "tensor_tf32": "tensor cores",
+    "tensor_tf32": "fused_case by tensor cores",
     "tensor_3xtf32": "two or three products for one",
     "tensor_3xfp16": "the same, two elements per word",
     "tensor_bf16": "one product, two elements per word",
@@ -60,7 +60,7 @@ def _ladder(study: StudyData, every: Sequence[Measured]) -> Iterator[Block]:
     first = next(iter(found.values()))
     fields = [
         field("variant", lambda name: Cell(name, detail=WORDS[name])),
-        field("between kernels", lambda name: _moved(first.get(name)), wording.number, "GB"),
+        field("between kernels", lambda name: _moved(first.get(name)), wording.number, "GB moved"),
     ]
     for gpu, rows in found.items():
         fields += grouped(
@@ -71,11 +71,6 @@ def _ladder(study: StudyData, every: Sequence[Measured]) -> Iterator[Block]:
     names = [name for name in WORDS if any(name in rows for rows in found.values())]
     caption = f"{wording.count(batch)} reviews of {TOKENS} words, {GIVEN[PUBLISHED_INPUT]}"
     yield table_of(f"{caption} in device memory", fields, names)
-    yield Text(
-        f"Between kernels: bytes written and read again by the fastest run on {every[0].gpu}. "
-        "Variants by tensor cores each replace fused_case.",
-        "note",
-    )
 
 
 def _moved(row: Row | None) -> float | None:
