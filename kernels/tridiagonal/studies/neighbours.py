@@ -66,8 +66,8 @@ def fields(titles: Mapping[str, str]) -> list[Field]:
             ),
             _number("time lost", "% (worst)", lambda one: wording.fixed(one.worst_loss_percent, 2)),
             _number(
-                "told at",
-                "% of test sizes",
+                "timed",
+                "% of the choices",
                 lambda one: wording.percent(1 - one.unmeasured / one.tested, 0),
             ),
         ),

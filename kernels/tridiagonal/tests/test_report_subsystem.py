@@ -218,7 +218,7 @@ def test_a_miss_is_told_at_the_sizes_with_times():
 
     def told(known):
         entry = Learnt("one", "observed", optima, known, ("1.0", "0.4"), "n", "m")
-        (shown,) = (one for one in fields({"one": "one"}) if one.column.title == "told at")
+        (shown,) = (one for one in fields({"one": "one"}) if one.column.title == "timed")
         return shown.cell(entry).text
 
     assert told(rows) == "100"

@@ -125,12 +125,17 @@ def _fit(laws: FittedLaws) -> dict[str, Any]:
     }
 
 
-MODELS = {"sum": "sum", "overhead_small": "overhead to n = 10^6", "overhead_big": "above"}
+def _r2(value: float | None) -> str:
+    return wording.fixed(value, 5 if value is not None and value > 0.9 else 2)
+
+
+MODELS = {"sum": "sum", "overhead_small": "overhead to n = 10⁶", "overhead_big": "above"}
 FITS = [
     field("fitted on", "on"),
     *grouped(
         "R² of published forms",
-        *(field(title, name, decimals(5)) for name, title in MODELS.items()),
+        # Only near 1 do its last digits tell laws apart.
+        *(field(title, name, _r2) for name, title in MODELS.items()),
     ),
     *grouped(
         "RMSE of them, ms",

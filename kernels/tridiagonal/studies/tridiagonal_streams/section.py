@@ -100,7 +100,8 @@ def creation_claim(series: StreamSeries) -> Cell:
     if created.empty:
         return Cell(f"{more} of {len(known)}", detail=of_all(more, len(known)))
     above = int((created["optimum_created"].round() > created["measured_streams"]).sum())
-    return Cell(f"{more} and {above} of {len(known)}", detail=of_all(above, len(created)))
+    text = f"fitted {more}, measured {above} of {len(known)}"
+    return Cell(text, detail=of_all(above, len(created)))
 
 
 def prediction_claim(optima: pd.DataFrame, most_percent: float) -> Cell:
@@ -171,7 +172,7 @@ def _claims(
     table = published.get("stages", [])
     more = sum(float(row["streams_gomez_luna"]) > float(row["streams_measured"]) for row in table)
     said = f"{more} of {wording.plural(len(table), 'size')}"
-    yield "√(sum / tau), fitted and measured, asks for more streams", said, creation_claim
+    yield "√(sum / tau), tau per stream fitted or measured, asks for more", said, creation_claim
 
 
 def sections(study: StudyData, published: Mapping[str, Records]) -> list[Section]:
