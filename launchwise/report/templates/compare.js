@@ -158,8 +158,10 @@
   // What a reader must know of what is shown.
   const SLICES = "A slice is a green context: some SMs of a card that did nothing else, with its whole memory and L2. Slices that run side by side share these, and were not measured: neither their throughput nor the cost of a run follows from these times.";
   const ENERGY = "Energy is of sustained running, times are of single launches: where energy divided by time is above the card's power limit, sustained running is slower than the time shown.";
+  const LIMIT = "Physical limit: the time of a problem's least bytes at the GPU's measured bandwidth, or of its FLOP at the measured rate, whichever is longer.";
   const ofKinds = (data, rows) => [["slice", SLICES], ["predicted", `Hatched rows are predicted from datasheets. ${data.predicted}`]]
-    .filter(([kind]) => rows.some((row) => row.kind === kind)).concat(rows.some((row) => row.joule !== null) ? [["", ENERGY]] : [])
+    .filter(([kind]) => rows.some((row) => row.kind === kind))
+    .concat([["bound", LIMIT], ["joule", ENERGY]].filter(([figure]) => rows.some((row) => row[figure] !== null)))
     .map(([, words]) => element("p", words, "note"));
   const MOST_ROWS = 50;
   const ALWAYS = ["text", "best", "speed"];

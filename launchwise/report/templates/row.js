@@ -22,7 +22,8 @@
     });
     // Warm caches may serve what the limit takes from memory.
     const [by, limit] = found.limits.sort(([, one], [, other]) => other - one)[0];
-    const reached = limit ? [["physical limit", `${number(100 * limit / row.time)} % of it reached, by ${by}`]] : [];
+    const least = { bytes: "the least bytes at the measured bandwidth", FLOP: "the FLOP at the measured rate" };
+    const reached = limit ? [["physical limit", `${number(100 * limit / row.time)} % reached: ${least[by]}`]] : [];
     return [...given, ...chosen, ["time", `${number(row.time, 4)} ms`],
       ["speed", `${number(row.share)} % of the best`], ["place", `${row.place} of ${found.rows.length}`], ...reached, ...known];
   };
