@@ -34,11 +34,11 @@ def test_a_tunable_as_axis_shows_its_values_and_the_fastest_of_each(opened):
     assert list(points) == ["block3d", "fastest with this value"]
     assert list(points["fastest with this value"]) == ["32", "64"]
     assert caption == (
-        "Every configuration of n = 202, dtype = float32, order = 2, on big, of variants that have "
+        "Every configuration of n=202, float32, order=2, on big, of variants that have "
         "what the axes show."
     )
     assert said == (
-        "n = 202, dtype = float32, order = 2, on big: 3 configurations; 1 within 2 % of the best, "
+        "n=202, float32, order=2, on big: 3 configurations; 1 within 2 % of the best, "
         "block3d 64×2×1 row_padding=0. The slowest with repeats takes 2 times as long as the best."
     )
 
@@ -68,7 +68,7 @@ def test_script_and_page_call_the_same_row_the_slowest(browser, tmp_path):
 def test_it_follows_the_problem_and_the_gpu(opened):
     draw(opened, **{"p-n": "102"})
     *_, said = drawn(opened)
-    assert said.startswith("n = 102, dtype = float32, order = 2, on big: 3 configurations, 1 more")
+    assert said.startswith("n=102, float32, order=2, on big: 3 configurations, 1 more")
     assert "within 2 % of the best, block3d 32×4×1 row_padding=0" in said
     draw(opened, gpu="big.sm4")
     traces, *_, said = drawn(opened)
@@ -107,7 +107,7 @@ def test_a_link_opens_the_same_figure_and_an_old_one_says_so(opened, folder):
     opened.execute_async_script("launchwiseLandscape.then(() => arguments[0]())")
     said = drawn(opened)[-1]
     assert said.startswith(
-        "This report holds no gpu “gone”, no p-n “7”; the link is older. n = 202"
+        "This report holds no gpu “gone”, no p-n “7”; the link is older. n=202"
     )
 
 

@@ -47,7 +47,7 @@ def sections(
         found.append(Section("not-here", "Missing from this report", notices))
     found.append(Section("kernels", QUESTION, [*_kernels(studies)]))
     if tests := _blind_tests(studies):
-        found.append(Section("blind-tests", "Blind tests", [Fold(BLIND_CAPTION, tests, "blind")]))
+        found.append(Section("blind-tests", "Blind tests", [Fold("Blind tests", tests, "blind")]))
     return found
 
 
