@@ -106,9 +106,7 @@ def test_a_link_opens_the_same_figure_and_an_old_one_says_so(opened, folder):
     load(opened, f"{page}#{CONTROLS}?gpu=gone&across=bx&p-n=7")
     opened.execute_async_script("launchwiseLandscape.then(() => arguments[0]())")
     said = drawn(opened)[-1]
-    assert said.startswith(
-        "This report holds no gpu “gone”, no p-n “7”; the link is older. n=202"
-    )
+    assert said.startswith("This report holds no gpu “gone”, no p-n “7”; the link is older. n=202")
 
 
 def test_a_file_that_is_missing_is_named(opened, folder):

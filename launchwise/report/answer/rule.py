@@ -22,7 +22,6 @@ from launchwise.report.fields import (
     table_of,
 )
 from launchwise.report.numbers import (
-    answering,
     best_rule,
     configuration_names,
     first_split,
@@ -245,7 +244,7 @@ def verified(study: StudyData, gpu: str) -> str:
     if shares.empty:
         return ""
     limits = rows.loc[shares.index, "tolerance"]
-    between = " to ".join(dict.fromkeys(map(wording.number, (limits.min(), limits.max()))))
+    between = " to ".join(dict.fromkeys(f"{one:.1e}" for one in (limits.min(), limits.max())))
     return (
         f"{gpu}: results of {wording.count(len(shares))} of {wording.count(len(rows))} timed rows "
         "were compared with the workload's reference. The largest error is "
@@ -307,8 +306,7 @@ def _of_split(study: StudyData, gpu: str) -> dict[str, Any]:
     name = leader(study, split, gpu)
     if name is None:
         return {"gpu": gpu, "who": MISSING}
-    is_answering = name == answering(study)
-    found = {"gpu": gpu, "who": "the answering model" if is_answering else study.title(name)}
+    found: dict[str, Any] = {"gpu": gpu, "who": study.title(name)}
     if (simple := best_rule(study, split, gpu)) is not None:
         found |= {"rule": study.title(simple["model"])}
         found |= {f"rule_{each}": simple[each] for each in ("fraction", "gain")}
