@@ -39,12 +39,12 @@ from .stages import PAPER, TEMPLATE
 FORMS = {
     SumLaw.__name__: "slope·n + constant",
     OverheadLaw.__name__: (
-        "slope·n + streams·log10(s) + constant up to n = 10^6, "
-        "(slope·n + streams)·log2(s^(4/3)) + constant above"
+        "slope·n + streams·log₁₀ s + constant up to n = 10⁶, "
+        "(slope·n + streams)·4/3·log₂ s + constant above"
     ),
     CreationLaw.__name__: "tau·s",
     LinearOverheadLaw.__name__: "per stream·(s - 1) + (share·n + constant)·(s - 1)/s",
-    SmoothOverheadLaw.__name__: "(constant + scale·(n/10^6)^exponent)·log2(s)",
+    SmoothOverheadLaw.__name__: "(constant + scale·(n/10⁶)^exponent)·log₂ s",
 }
 """Formula of each law, n the rows of a system and s the number of streams."""
 NUMBERS = {name: f"({number})" for number, name in enumerate(FORMS, 1)}

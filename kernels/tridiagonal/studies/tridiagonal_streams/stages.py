@@ -89,10 +89,10 @@ def _fields(title: str, role: str = "") -> list[Field]:
 
 
 FORMULAS = (
-    "T = T1_H2D + T1_COMP + T1_D2H + T2_H + T3_H2D + T3_COMP + T3_D2H\n"
-    "sum = T1_COMP + T1_D2H + T3_H2D + T3_COMP\n"
-    "T_str = T1_H2D + sum / s + T2_H + T3_D2H + T_overhead\n"
-    "T_overhead = T_str - T + (s - 1) / s · sum"
+    "T = T₁ᴴ²ᴰ + T₁ᶜᵒᵐᵖ + T₁ᴰ²ᴴ + T₂ᴴ + T₃ᴴ²ᴰ + T₃ᶜᵒᵐᵖ + T₃ᴰ²ᴴ\n"
+    "sum = T₁ᶜᵒᵐᵖ + T₁ᴰ²ᴴ + T₃ᴴ²ᴰ + T₃ᶜᵒᵐᵖ\n"
+    "T(s) = T₁ᴴ²ᴰ + sum / s + T₂ᴴ + T₃ᴰ²ᴴ + overhead(s)\n"
+    "overhead(s) = T(s) - T + (s - 1) / s · sum"
 )
 """Time without streams, and with s of them."""
 
