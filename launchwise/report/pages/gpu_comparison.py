@@ -64,7 +64,8 @@ def attributes(
     found += _micro_benchmarks(profiles)
     if others:
         table = by_gpu(f"{caption}, others", "attribute", ATTRIBUTES, others)
-        found.append(Fold("Slices, and GPUs that others measured", [table]) if cards else table)
+        fold = "Slices, each with its card's whole memory and L2, and GPUs that others measured"
+        found.append(Fold(fold, [table]) if cards else table)
     if described:
         caption = "Datasheet-only GPUs: figures of data/cards.csv"
         table = by_gpu(caption, "attribute", ATTRIBUTES, described)
