@@ -64,7 +64,7 @@ def test_columns_of_repeats_say_nothing_where_there_are_too_few():
     [
         (1.01, 1.2, "faster"), (0.8, 0.99, "slower"), (0.99, 1.01, "tie"), (1.0, 1.02, "tie"),
         (0.9, 1.5, "undecided"), (0.99, 1.5, "undecided"), (0.9, 1.01, "undecided"),
-        (math.nan, math.nan, "undecided"),
+        (math.nan, math.nan, "no interval"),
     ],
 )  # fmt: skip
 def test_an_interval_decides_where_it_leaves_1_out_and_ties_where_it_is_narrow(low, high, said):
