@@ -55,6 +55,25 @@ def test_what_any_table_holds_is_not_drawn():
     assert {problem["m"] for problem in problems} == {1001, 1002, 1005}
 
 
+def test_a_drawn_problem_has_a_configuration_that_may_run_it():
+    problems = drawn(["m % 2 == 0 or threads == 48"], 3, largest=1005)
+    assert {problem["m"] for problem in problems} == {1000, 1002, 1004}
+
+
+def test_no_size_is_drawn_that_was_measured_of_another_type(stencil_spec):
+    ranges = {
+        "n": {"minimum": 1000, "maximum": 1003},
+        "dtype": ["float32", "float64"],
+        "order": [2],
+    }
+    blind = Blind(parameters=ranges, problems=3)
+    domain = Domain(stencil_spec, {"h200": profile("h200")})
+    measured = pd.DataFrame([{"n": 1000, "dtype": "float32", "order": 2}])
+    for seed in "1234":
+        problems = draw_problems(blind, domain, "h200", [measured], seed)
+        assert sorted(problem["n"] for problem in problems) == [1001, 1002, 1003]
+
+
 def test_problems_of_a_load_come_first():
     load = Load("w", ("m",), {(7,): 1, (1000,): 9, (8,): 1}, {})
     sizes = [problem["m"] for problem in drawn([], 3, [1000], largest=1001, load=load)]

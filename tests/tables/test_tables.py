@@ -20,7 +20,7 @@ from launchwise.tables.learning import (
     said_schema,
     training_schema,
 )
-from launchwise.tables.measurements import measurement_schema, pairs_schema
+from launchwise.tables.measurements import measured_table, measurement_schema, pairs_schema
 
 ONE = [{"n": [100], "dtype": ["float64"]}]
 
@@ -191,6 +191,13 @@ def test_a_foreign_file_that_fits_is_read(tmp_path, saxpy_spec, sweep):
     foreign(tmp_path / "x.parquet", sweep, note())
     schema = measurement_schema(saxpy_spec)
     assert len(tables.read_table(tmp_path / "x.parquet", schema)) == len(sweep)
+
+
+def test_a_row_that_is_wrong_keeps_no_time(saxpy_spec, sweep):
+    rows = sweep.to_dict("records")
+    rows[3]["status"] = "wrong"
+    found = measured_table(rows, saxpy_spec, {})
+    assert found["time_ms"].isna().tolist() == (found["status"].isin(["wrong", "failed"])).tolist()
 
 
 def paired(spec):
