@@ -152,6 +152,12 @@ def test_rows_of_a_journal_count_against_the_budget_once(kind):
     assert len(driven(kind(large(), PROBLEM, None, 20, 1, known=twice))) == 8
     assert kind(large(), PROBLEM, None, 12, 1, known=known).propose() is None
     assert kind(large(), PROBLEM, None, 5, 1, known=known).propose() is None
+    # Those of a variant that is not verified do not count.
+    spec = large((), ["tiled", "other"])
+    racing = {"other": spec.variants["other"].model_copy(update={"verified": False})}
+    spec = spec.model_copy(update={"variants": {**spec.variants, **racing}})
+    others = [({**each, "variant": "other"}, 1.0) for each, _ in known[1:]]
+    assert len(driven(kind(spec, PROBLEM, None, 12, 1, known=others))) == 12
 
 
 @pytest.mark.parametrize("kind", KINDS)

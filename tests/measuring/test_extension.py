@@ -278,10 +278,12 @@ def test_another_value_of_a_tunable_changes_no_kernel(recording):
     assert len(recording.read().kept) == len(recording.rows)
 
 
-def test_another_driver_is_refused_before_anything_is_measured(recording):
-    labels = {"gpu": "cpu", "driver": "580.1", "toolkit": "none", "backend": "g++"}
-    with pytest.raises(UserError, match=r"driver: recorded rows have none, this machine 580.1"):
-        recording.read().check_labels(labels, recording.path)
+def test_another_driver_or_gpu_is_refused_before_anything_is_measured(recording):
+    labels = {"gpu": "cpu", "driver": "none", "toolkit": "none", "backend": "g++"}
+    for name, other in (("driver", "580.1"), ("gpu", "h200")):
+        said = f"{name}: recorded rows have {labels[name]}, this machine {other}"
+        with pytest.raises(UserError, match=said):
+            recording.read().check_labels({**labels, name: other}, recording.path)
 
 
 def test_a_newer_tunable_is_neutral_in_older_rows(recording):
