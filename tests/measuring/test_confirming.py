@@ -194,7 +194,11 @@ def test_spoilt_problems_are_visited_again_but_not_for_ever(make_shard, tmp_path
     how = Confirmation(precision=1e-9, seconds=0.2)
     with Telemetry(source, period_s=0.0005) as telemetry:
         table = run(shard, contest, tmp_path / "journal", how, telemetry)
-    assert rounds_of(contest, read_notes(tmp_path / "journal")).visits == 3
+        assert rounds_of(contest, read_notes(tmp_path / "journal")).visits == 3
+        # What is unknown on one card is measured anew on another.
+        other = dataclasses.replace(shard, labels={**shard.labels, "card": "another"})
+        run(other, contest, tmp_path / "journal", how, telemetry)
+    assert rounds_of(contest, read_notes(tmp_path / "journal")).origin["card"] == "another"
     assert (table.loc[table["roles"] == "near", "thrown"] > 0).all()
 
 

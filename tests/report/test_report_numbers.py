@@ -1,5 +1,6 @@
 """The report's numbers against values computed by hand (see tests/support/report_study.py)."""
 
+import copy
 import dataclasses
 import math
 
@@ -12,6 +13,7 @@ from launchwise.report.answer.model_tables import (
 from launchwise.report.numbers import (
     answering,
     best_model,
+    best_rule,
     fixed_sets,
     fractions,
     leader,
@@ -138,6 +140,16 @@ def test_the_answering_model_leads_though_another_is_better_on_a_gpu():
     own = dataclasses.replace(made, models={**made.models, "tree": committee})
     assert [leader(made, "sizes", gpu) for gpu in made.gpus] == ["knn", "tree"]
     assert [answering(own), *(leader(own, "sizes", gpu) for gpu in own.gpus)] == ["tree"] * 3
+
+
+def test_the_strongest_rule_stands_beside_a_model():
+    made = study()
+    facts = copy.deepcopy(made.facts)
+    models = facts["splits"]["sizes"]["all"]["models"]
+    for name, fraction in (("usual", 0.7), ("nearest_size", 0.6)):
+        models[name] = {**models["untuned"], "fraction_geometric_mean": fraction}
+    made = dataclasses.replace(made, facts=facts, _known={})
+    assert best_rule(made, "sizes", "all")["model"] == "usual"
 
 
 def test_accuracies_are_shares():

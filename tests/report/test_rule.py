@@ -3,8 +3,10 @@
 import dataclasses
 
 import pandas as pd
+import pytest
 
 from launchwise.report.answer import rule
+from launchwise.report.numbers import fractions
 from tests.support.report_study import sized_study, study, sweep
 from tests.support.samples import STENCIL
 from tests.support.shown import texts
@@ -57,6 +59,13 @@ def test_the_table_has_what_the_rule_loses():
         lead.text
         == "In the geometric mean a rule of at most 3 ranges reaches 99.8 % of the best on big."
     )
+
+
+def test_the_gain_of_a_choice_is_its_speed_over_that_of_the_usual_one(monkeypatch):
+    made = measured([(1, 2)] * 4)
+    every = fractions(made)
+    monkeypatch.setattr(rule, "fractions", lambda _: every.assign(is_usual=every["bx"] == 64))
+    assert rule.reached(made, "big", every[every["bx"] == 32]) == (1.0, pytest.approx(2.0))
 
 
 def test_a_rule_that_loses_much_is_not_shown():

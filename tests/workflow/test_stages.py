@@ -130,6 +130,9 @@ def test_gpus_of_amd_are_a_prior_only_where_there_are_no_others(recorded, tmp_pa
         (recorded.parent / name).mkdir()
         (recorded.parent / name / "stencil.parquet").write_bytes(name.encode())
     assert asked() == ([], ["c"])
+    anew = [{"variant": ["linear"]}]
+    found = Stages(gpus=gpus, sweeps={"stencil": {"anew": anew}}).sweeps.extends("a", "stencil")
+    assert (found["path"], found["anew"]) == ("data/recorded/a/stencil.parquet", anew)
 
 
 def test_files_of_a_study_are_in_the_order_of_its_gpus(recorded):
