@@ -171,7 +171,12 @@ def say_errors(
     near = pd.merge_asof(once, siblings, on="log", by="problem", direction="nearest")
     one[near["index"]] = np.fmax(one[near["index"]], near["apart"].to_numpy())
     times["error"] = one
-    reach = np.exp(Z95 * np.fmax(one, whole))
+    reach, alone = Z95 * np.fmax(one, whole), times["basis"] == ONCE
+    for kind, held in ((alone, "sweep_ms"), (~alone, "time_ms")):
+        apart = (pd.Series(np.log(times[held] / times["paired_ms"])).abs() / reach).dropna()
+        if len(apart) >= FEWEST:  # To hold as many visits of pairs: the nearest may move less.
+            reach[kind] *= max(1.0, float(np.quantile(apart, SHARE, method="higher")))
+    reach = np.exp(reach)
     times["time_low_ms"] = _digits(times["time_ms"] / reach, 4)
     times["time_high_ms"] = _digits(times["time_ms"] * reach, 4)
     if compared is None or compared.empty:
