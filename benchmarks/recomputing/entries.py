@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from launchwise.gpus.machine import Machine, full_tensor_gflops
-from recomputing.material import Material, records
+from recomputing.material import Material, between_visits, records
 
 LIMITS = ("gain_low", "gain_high")
 LEAST_PUBLISHED, SHARE = 10, 0.9
@@ -63,7 +63,7 @@ def _measured(one: Material) -> list[Entry]:
                 basis="measured",
                 problem=case[1:],
                 best_ms=row["time_ms"],
-                error=row["error"],
+                error=between_visits(row),
                 baseline_ms=_known(own.get("time_ms")),
                 least_ms=least_ms(one, row),
                 **{name: _known(gain.get(name)) for name in ("gain", "gain_low", "gain_high")},

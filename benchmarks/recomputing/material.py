@@ -36,6 +36,11 @@ def unbeaten(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in found if not row["error"] >= 1] or found
 
 
+def between_visits(row: dict[str, Any]) -> float:
+    """Standard error of a time in another visit: half the logarithm of its 95 % limits' ratio."""
+    return math.log(row["time_high_ms"] / row["time_low_ms"]) / 2 / 1.96
+
+
 def ratio_ends(one: dict[str, Any], other: dict[str, Any]) -> tuple[float, float]:
     """Ends of the interval of the ratio of two rows' times. The error is that of the ratio of a row
     in pairs beside another in pairs that is the usual choice or the baseline (``beside``); else

@@ -18,7 +18,7 @@ from scipy import stats
 from launchwise.workloads.space import feasible, gpu_facts
 from recomputing.comparing import Cell, Ledger, Table, Wanted
 from recomputing.front import OVERVIEWS
-from recomputing.material import Material, records, unbeaten
+from recomputing.material import Material, between_visits, records, unbeaten
 from recomputing.pages import ShownPage, read_script
 
 ALL = "all kernels"
@@ -56,7 +56,7 @@ def _sides(one: Material) -> dict[str, dict[tuple[Any, ...], Side]]:
         own = found.setdefault(gpu, {})
         for row in records(surest[surest["gpu"] == gpu]):
             problem = tuple(row[name] for name in one.problem)
-            own[problem] = (row["time_ms"], row["error"])
+            own[problem] = (row["time_ms"], between_visits(row))
             if timers[row["sweep_row"]] == "host":
                 of_hosts.add(problem)
     for (gpu, *key), answer in one.answers.items():
@@ -106,14 +106,12 @@ def _ratio(rows: Sequence[tuple[Side, Side]]) -> Ratio:
 
 
 def _of_logs(logs: Sequence[float], errors: Sequence[float], predicted: bool = False) -> Ratio:
-    """Geometric mean and 95 % interval: Student's t, with the errors of times on top."""
-    count, visits = len(logs), sum(error**2 for error in errors) / len(logs) ** 2
-    middle = float(np.mean(logs))
+    """Geometric mean and 95 % interval: Student's t, and the mean square of the errors."""
+    count, middle = len(logs), float(np.mean(logs))
     if predicted or 1 < count < FEWEST:
         return Ratio(count, (math.exp(middle), None, None), predicted)
-    apart = stats.sem(logs) ** 2 if count > 1 else 0.0
-    width = stats.t.ppf(0.975, count - 1) if count > 1 else 1.96
-    reach = width * math.sqrt(apart + visits)
+    apart = stats.t.ppf(0.975, count - 1) * stats.sem(logs) if count > 1 else 0.0
+    reach = math.hypot(apart, 1.96 * np.linalg.norm(errors) / math.sqrt(count))
     return Ratio(
         count, (math.exp(middle), math.exp(middle - reach), math.exp(middle + reach)), False
     )
@@ -173,11 +171,9 @@ def compare_front(
             name = ALL if title == ALL else titles[title].name
             for column, shown_cell in record.items():
                 if pair := re.match(r"(\S+) / (\S+) ", column):
-                    ratio = found.get((name, pair[1], pair[2]))
-                    wanted = Cell(None)
-                    if ratio is not None:
-                        limits = [end for end in ratio.numbers[1:] if end is not None]
-                        wanted = Cell(ratio.numbers[0], limits)
+                    one = found.get((name, pair[1], pair[2]))
+                    ends = [end for end in one.numbers[1:] if end is not None] if one else None
+                    wanted = Cell(one.numbers[0] if one else None, ends)
                     table.row(title, {column: shown_cell}, {column: wanted})
 
 

@@ -26,6 +26,7 @@ from launchwise.tables.rows import (
     surest,
 )
 from launchwise.tables.times import PAIRS
+from launchwise.tables.visits import whole_errors
 from launchwise.workloads.spec import Spec
 
 
@@ -68,11 +69,11 @@ def winners(study: StudyData) -> pd.DataFrame:
     """One row a (GPU, problem): the best configuration and the baseline beside it.
 
     Returns ``gpu``, problem, configuration columns; of the best and of the baseline time, standard
-    error between visits and, if measured, joule of one run (``best_ms``, ``best_error``,
-    ``best_energy_j``, ``baseline_ms`` and so on); ``surest_ms`` and ``surest_error`` of the one
-    that is most surely fast (:func:`launchwise.tables.rows.surest`); ``alike``, how many cannot be
-    told apart from the best, itself among them, the ``basis`` of its time, and whether the host's
-    clock took it (``by_host``); ``gain`` = baseline over best; ``rate`` in 1e9 items a second;
+    error between visits, level included, and, if measured, joule of one run (``best_ms``,
+    ``best_error``, ``best_energy_j``, ``baseline_ms``, ...); ``surest_ms``, ``surest_error`` of the
+    :func:`launchwise.tables.rows.surest`; ``alike``, how many cannot be told apart from the best,
+    itself among them, the ``basis`` of its time, and whether the host's clock took it
+    (``by_host``); ``gain`` = baseline over best; ``rate`` in 1e9 items a second;
     ``bytes_ms`` and ``flop_ms``, what the problem's least bytes and its FLOP take at the GPU's
     measured ceilings (see :func:`launchwise.learning.row_arrays.limits_ms`); ``configurations``;
     and ``configuration``, the name of the best one.
@@ -80,7 +81,8 @@ def winners(study: StudyData) -> pd.DataFrame:
     spec, measured = study.spec, study.measured
     key = ["gpu", *spec.problem_columns]
     cases = cases_of(study)
-    of_row = {"time_ms": "ms", "error": "error", "energy_j": "energy_j"}
+    measured = measured.assign(whole=whole_errors(measured))
+    of_row = {"time_ms": "ms", "whole": "error", "energy_j": "energy_j"}
     of_row = {name: end for name, end in of_row.items() if name in measured}
     read = dict.fromkeys([*of_row, *(name for name in NAMED_BY if name in measured)])
     rows = measured[[*key, *spec.tunable_columns, *read, "by_host"]].assign(_case=cases)
@@ -88,7 +90,7 @@ def winners(study: StudyData) -> pd.DataFrame:
     case = best.pop("_case").to_numpy()
     best["configurations"] = np.bincount(cases)[case]
     sure = rows.iloc[surest(rows, cases)[case]]
-    best["surest_ms"], best["surest_error"] = sure["time_ms"].to_numpy(), sure["error"].to_numpy()
+    best["surest_ms"], best["surest_error"] = sure["time_ms"].to_numpy(), sure["whole"].to_numpy()
     best = best.rename(columns={name: f"best_{end}" for name, end in of_row.items()})
     start = rows.loc[is_baseline(rows, spec), [*key, *of_row]]
     start = start.rename(columns={name: f"baseline_{end}" for name, end in of_row.items()})

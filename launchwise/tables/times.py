@@ -32,7 +32,7 @@ from launchwise.tables.schema import (
     text_column,
     whole_column,
 )
-from launchwise.tables.visits import CLOSE, by_rounds, say_errors
+from launchwise.tables.visits import CLOSE, by_rounds, say_errors, whole_errors
 from launchwise.workloads.metrics import BACK_TO_BACK, STATUSES
 from launchwise.workloads.spec import Spec
 
@@ -362,11 +362,10 @@ def by_sweep(rows: pd.DataFrame) -> pd.DataFrame:
     factor = rows["sweep_ms"] / rows["time_ms"]
     unsaid = dict.fromkeys((*OF_ROUNDS, "ratio_error"), np.nan)
     limits = {name: rows[name] * factor for name in ("time_low_ms", "time_high_ms")}
-    of_one = np.log(rows["time_high_ms"] / rows["time_low_ms"]) / (2 * Z95)
     return rows.assign(
         time_ms=rows["sweep_ms"],
         basis=rows["basis"].where(rows["sweep_ms"].isna(), SWEEP),
-        error=rows["error"].where(rows["basis"] == SWEEP, of_one),
+        error=rows["error"].where(rows["basis"] == SWEEP, whole_errors(rows)),
         **limits,
         **unsaid,
     )

@@ -201,6 +201,14 @@ def say_errors(
     times.loc[at, "ratio_error"] = np.fmax(_digits(ratio, 3), disputed)
 
 
+def whole_errors(rows: pd.DataFrame) -> pd.Series[float]:
+    """Standard errors of times between visits, level included; ``error`` without limits of one."""
+    if "time_high_ms" not in rows:
+        return rows["error"]
+    limits = np.log(rows["time_high_ms"] / rows["time_low_ms"]) / (2 * Z95)
+    return pd.Series(limits, rows.index).fillna(rows["error"])
+
+
 def _visit_errors(asked: pd.DataFrame, visits: Sequence[pd.DataFrame], by: str) -> np.ndarray:
     """Errors of what two visits found, on this GPU (the first of ``visits``) or, where it has too
     few of those, on others as well; NaN where none has any."""

@@ -17,7 +17,7 @@ TIMES = {gpu: scale * np.exp(rng.normal(0, 0.3, PROBLEMS)) for gpu, scale in (
     ("big", 1.0), ("small", 2.0), ("twin", 1.0)
 )}  # fmt: skip
 TIMES["twin"] = TIMES["big"] * np.exp(np.resize([0.01, -0.01], PROBLEMS))
-ERROR = 0.01
+ERROR = 0.003
 JOULES = 3 * TIMES["big"]
 RECORDED = {"big": PROBLEMS, "twin": 8}
 """GPU to the number of problems, from the first, whose energy it recorded."""

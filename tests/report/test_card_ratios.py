@@ -30,10 +30,13 @@ def rows_of(gpu, times, **columns):
     """Three configurations of each size; the fastest takes the size's time."""
     first = sweep(known_spec(STENCIL), "big").iloc[:3]
     parts = [
-        first.assign(gpu=gpu, n=n, time_ms=np.array([2.0, 1.0, 1.5]) * time, error=ERROR)
+        first.assign(gpu=gpu, n=n, time_ms=np.array([2.0, 1.0, 1.5]) * time)
         for n, time in times.items()
     ]
-    return pd.concat(parts, ignore_index=True).assign(basis="sweep", **columns)
+    made, reach = pd.concat(parts, ignore_index=True), np.exp(1.96 * ERROR)
+    # Configurations of a problem differ less than all of them do from another visit.
+    limits = {"time_low_ms": made["time_ms"] / reach, "time_high_ms": made["time_ms"] * reach}
+    return made.assign(error=ERROR / 4, basis="sweep", **limits, **columns)
 
 
 def sweeps_of(gains, **columns):
@@ -76,9 +79,8 @@ def test_each_pair_has_the_problems_that_both_measured():
     assert (turned.ratio, *turned.interval) == pytest.approx(
         (1 / one.ratio, 1 / one.interval[1], 1 / one.interval[0])
     )
-    # Student's t, and the errors of twelve times on top.
-    visits = 2 * ERROR**2 / len(logs)
-    width = stats.t.ppf(0.975, 5) * np.sqrt(stats.sem(logs) ** 2 + visits)
+    # Student's t, and the level of either visit on top, which six problems share.
+    width = np.hypot(stats.t.ppf(0.975, 5) * stats.sem(logs), 1.96 * ERROR * 2**0.5)
     assert one.interval == pytest.approx(np.exp([logs.mean() - width, logs.mean() + width]))
     assert found["new", "new.sm4"].interval is None
 
@@ -95,7 +97,7 @@ def test_a_problem_that_one_card_measured_in_part_does_not_count():
 
 def test_larger_errors_make_no_card_slower():
     sweeps = sweeps_of(GAINS)
-    made = cards(sweeps={**sweeps, "old": sweeps["old"].assign(error=0.3)})
+    made = cards(sweeps={**sweeps, "old": sweeps["old"].assign(error=0.3, time_low_ms=1e-9)})
     # The usual choice takes twice as long, so that no table names it, though nothing is sure.
     assert (winners(made)["best_ms"] == winners(made)["surest_ms"]).all()
     logs = np.log(list(GAINS.values()))
@@ -116,9 +118,9 @@ def test_intervals_hold_the_true_ratio_in_95_of_100_draws(count):
     drawn = np.random.default_rng(0)
     held = 0
     for _ in range(1000):
-        # Errors of times are among how far ratios lie apart, and counted once more.
-        logs = 0.1 + drawn.normal(0, 0.1, count) + drawn.normal(0, 0.02, count)
-        low, high = mean_ratio(logs, np.full(count, 0.02))[1]
+        # All times of a visit move together.
+        logs = 0.1 + drawn.normal(0, 0.1, count) + drawn.normal(0, 0.1)
+        low, high = mean_ratio(logs, np.full(count, 0.1))[1]
         held += low < np.exp(0.1) < high
     assert 935 <= held <= 975
 

@@ -33,8 +33,8 @@ TABLE = "data/card_ratios.csv"  # Path of every ratio as CSV, below the report's
 WORDS = (
     "Ratio: geometric mean over the problems that both GPUs measured whole, each GPU with the "
     "configuration that is most surely fast; of studies that share problems, those that all "
-    "measured. Intervals hold how problems differ and the errors of "
-    f"times between visits ({100 * DEFAULT_ERROR:g} % where no second visit was measured); of all "
+    "measured. Intervals hold how problems differ and how far times of another visit lie from "
+    f"these, at one level for all ({100 * DEFAULT_ERROR:g} % where none was measured); of all "
     "kernels, each of which counts once, how kernels differ. Problems that the host's clock timed "
     "do not count: another host of the same card takes another time."
 )
@@ -90,8 +90,8 @@ class CardRatio:
 def mean_ratio(logs: np.ndarray, errors: np.ndarray) -> tuple[float, Interval]:
     """Geometric mean of ratios and its 95 % interval.
 
-    Student's t of how far ratios lie apart, and the errors of their times between visits; of one
-    problem those errors alone. Resampled problems would cover less where there are few.
+    Student's t of how far ratios lie apart, and the errors of their times between visits, at one
+    level for all; of one problem those alone. Of few problems, resampled ones would cover less.
 
     ``logs``: logarithms of the ratios, float64, shape (problems,), at least one.
     ``errors``: their standard errors between visits, of the same shape.
@@ -99,11 +99,10 @@ def mean_ratio(logs: np.ndarray, errors: np.ndarray) -> tuple[float, Interval]:
     count, middle = len(logs), float(logs.mean())
     if 1 < count < FEWEST:
         return float(np.exp(middle)), None
-    visits = float((errors**2).sum()) / count**2
-    width = Z95 * np.sqrt(visits)
+    width = Z95 * float(np.sqrt((errors**2).mean()))
     if count > 1:
         freedom = stdtrit(count - 1, (1 + SHARE) / 2)
-        width = float(freedom * np.sqrt(logs.var(ddof=1) / count + visits))
+        width = float(np.hypot(width, freedom * np.sqrt(logs.var(ddof=1) / count)))
     low, middle, high = (float(np.exp(end)) for end in (middle - width, middle, middle + width))
     return middle, (low, high)
 

@@ -32,9 +32,10 @@
     const count = logs.length;
     const middle = total(logs) / count;
     if (count > 1 && count < FEWEST) return [count, Math.exp(middle), null, null];
-    const visits = total(own.map((row, k) => row[ERROR] ** 2 + other[k][ERROR] ** 2)) / count ** 2;
+    // Of one level for all problems: another visit moves them together.
+    const visits = total(own.map((row, k) => row[ERROR] ** 2 + other[k][ERROR] ** 2)) / count;
     const apart = count > 1 ? total(logs.map((log) => (log - middle) ** 2)) / (count - 1) / count : 0;
-    const width = student(count > 1 ? count - 1 : Infinity) * Math.sqrt(apart + visits);
+    const width = Math.hypot(student(count > 1 ? count - 1 : Infinity) * Math.sqrt(apart), student(Infinity) * Math.sqrt(visits));
     return [count, ...[middle, middle - width, middle + width].map(Math.exp)];
   };
 
