@@ -166,10 +166,10 @@ def over_named(study: StudyData, rows: pd.DataFrame) -> np.ndarray:
 def fractions(study: StudyData) -> pd.DataFrame:
     """Every measured row with ``fraction``, "of the best": the least time of its problem over its
     own, as in the evaluation; and ``at_most``, upper limit (95 %) of the time of what
-    :func:`winners` names over its own. Rows that tell nothing
-    (:data:`launchwise.tables.rows.UNTOLD`) are left out: what they lose is unknown. Returns
-    ``gpu``, problem and configuration columns, ``is_usual``, ``time_ms`` and these; the index is
-    that of :attr:`StudyData.measured`."""
+    :func:`winners` names over its own, 1 where not ``leveled``: not of the device's clock, nor of
+    pairs. Rows that tell nothing (:data:`launchwise.tables.rows.UNTOLD`) are left out: what they
+    lose is unknown. Returns ``gpu``, problem and configuration columns, ``is_usual``, ``time_ms``
+    and these; the index is that of :attr:`StudyData.measured`."""
     rows, cases = study.measured, cases_of(study)
     columns = ["gpu", *study.problem_columns, *study.spec.tunable_columns]
     named = rows[columns].reset_index().merge(winners(study)[columns])["index"].to_numpy()
@@ -180,8 +180,10 @@ def fractions(study: StudyData) -> pd.DataFrame:
     told = ~(rows["error"] >= UNTOLD)
     times = rows["time_ms"].where(told)
     best_ms = least_by(cases, times.fillna(np.inf).to_numpy())[cases]
+    # A host times at several levels: what was measured twice, the fastest, lay at the lowest.
+    leveled = ~rows["by_host"] | (rows["basis"] == PAIRS)
     found = rows[[*columns, "is_usual", "time_ms"]].assign(
-        fraction=best_ms / times, at_most=1 / low
+        fraction=best_ms / times, at_most=np.where(leveled, 1 / low, 1.0), leveled=leveled
     )
     return found[told]
 
@@ -197,32 +199,36 @@ def fixed_sets(study: StudyData) -> pd.DataFrame:
 
     Returns a row per GPU and number of configurations: ``gpu``, ``count``, columns of the one that
     is added, ``sure``, problems with a sure time, ``of`` all; over the ``problems`` of the first
-    ``fraction`` (of the best, geometric mean), ``worst`` and ``at``, where that is.
-    """
+    ``fraction`` (of the best, geometric mean), ``worst`` and ``at``, where that is, of
+    ``leveled`` times."""
     found, lacking, every = [], -1e3, fractions(study)
     keys = study.spec.tunable_columns, study.problem_columns
     for gpu in study.gpus:
         own = study.candidates(every[every["gpu"] == gpu]).reset_index(drop=True)
         numbers, problems = (row_numbers(own, names, ordered=True) for names in keys)
         logs = np.full((numbers.max(initial=-1) + 1, problems.max(initial=-1) + 1), lacking)
-        logs[numbers, problems] = np.log(own["fraction"])
+        logs[numbers, problems], told = np.log(own["fraction"]), np.zeros(logs.shape, dtype=bool)
+        told[numbers, problems] = own["leveled"]
+        known = np.zeros(logs.shape[1], dtype=bool)
         held = shared = np.full(logs.shape[1], lacking)
         for count in range(1, MOST_FIXED + 1 if len(logs) > 1 else 1):
             added = int(np.maximum(logs, held).mean(axis=1).argmax())
             if (logs[added] <= held).all():
                 break
+            known = np.where(logs[added] > held, told[added], known)
             held = np.maximum(held, logs[added])
             sure = held > lacking
             # Of more problems the mean would be another one: sets are compared over those of all.
             shared = sure if count == 1 else shared
-            place = int(np.where(shared, held, 0.0).argmin())
+            place = int(np.where(shared & known, held, np.inf).argmin())
             at = own.iloc[int((problems == place).argmax())].to_dict()
+            least = np.exp(held[place]), wording.problem(at, study.problem_columns)
+            least = least if (shared & known)[place] else (np.nan, "")
             found.append({
                 **{"gpu": gpu, "count": count, "sure": int(sure.sum()), "of": len(sure)},
                 **own.iloc[int((numbers == added).argmax())][study.spec.tunable_columns],
                 **{"problems": int(shared.sum()), "fraction": np.exp(held[shared].mean())},
-                **{"worst": np.exp(held[place])},
-                "at": wording.problem(at, study.problem_columns),
+                **dict(zip(("worst", "at"), least, strict=True)),
             })  # fmt: skip
     return pd.DataFrame(found, columns=None if found else ["gpu", "count", *keys[0]])
 

@@ -22,7 +22,7 @@ from launchwise.report.numbers import (
     winners,
 )
 from tests.support.report_study import NARROW, WIDE, settings, study
-from tests.support.shown import rows_of
+from tests.support.shown import rows_of, with_sweeps
 
 
 def row(table, **wanted):
@@ -106,6 +106,16 @@ def test_the_first_fixed_configuration_is_what_is_possible_everywhere():
     alone = study(("big",))
     alone.sweeps = {"big": sweep[sweep["bx"] == WIDE["bx"]]}
     assert fixed_sets(alone).empty
+
+
+@pytest.mark.parametrize("timer", ["host", "device"])
+@pytest.mark.parametrize("basis", ["sweep", "pairs"])
+def test_single_rows_by_the_clock_of_a_host_say_nothing_for_sure(timer, basis):
+    sweeps = study().sweeps.items()
+    made = with_sweeps(study(), **{g: rows.assign(timer=timer, basis=basis) for g, rows in sweeps})
+    sure, sets = (timer, basis) != ("host", "sweep"), fixed_sets(made)
+    assert (sets["worst"].notna().all(), sets["at"].ne("").all()) == (sure, sure)
+    assert (fractions(made)["at_most"] < 1).any() == sure
 
 
 def test_scores_of_a_model_on_one_gpu():
