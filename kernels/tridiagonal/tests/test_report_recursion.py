@@ -327,6 +327,18 @@ def test_stage_times_show_what_recursion_saves(page):
     assert conclusions_of(page)[ADDS][-1] == "yes"
 
 
+@pytest.mark.parametrize(("error", "holds"), [(0.01, "no"), (0.2, "undecided")])
+def test_a_step_of_two_rows_refutes_beyond_what_another_visit_differs(
+    made, published, error, holds
+):
+    table = sweep().assign(error=error)
+    # As measured: .326 ms with two recursions, then .244 ms with three.
+    less = (table["n"] == SIZES[0]) & (table["m2"] > 0)
+    table["t2_d_ms"] = table["t2_d_ms"].mask(less, 0.2 * 0.244 / 0.326)
+    claims = conclusions_of(own(with_sweeps(made, one=table), published))
+    assert claims[ADDS][-1] == holds
+
+
 def test_stages_are_compared_at_the_same_m(made, published):
     # The fastest of two recursions at 1e8 rows has a smaller m, and a larger interface system.
     fast = {**row(10**8, (16, 10, 10), 50.0), "t2_h_ms": 3.0, "t2_d_ms": 0.1}
@@ -356,6 +368,9 @@ def test_times_of_other_conditions_are_not_compared(made, published):
     assert list(case.speed_up().index) == SIZES[:-1]
     sections = own(study, published)
     assert rows_of(sections, "Best number of recursions")[2][2:] == ["2", "2"]
+    # The claim counts the sizes of that table.
+    deep = conclusions_of(sections)["More than 3 recursions are never the fastest"]
+    assert deep[1].startswith("fastest at 0 of 5 sizes")
     assert len(rows_of(sections, "Speed-up of recursion by cause")) == len(SIZES) - 1
     (note,) = notes(sections[0])
     assert (

@@ -130,7 +130,7 @@ def test_the_table_says_what_streams_gain_and_its_bound(page):
     found = gains_of(page)
     assert found[PAPER][0] == "1.30"
     gain, error, at, limit, *counts, share, host = found["one"]
-    assert (gain, error, limit) == (f"{gains[n]:.2f}", "0.1", f"{bound:.2f}")
+    assert (gain, error, limit) == (f"{gains[n]:.2f}", "0.3", f"{bound:.2f}")
     assert at == wording.count(n)
     assert counts[2] == "0, 0 beyond"
     # 8e7: the sum of all time.

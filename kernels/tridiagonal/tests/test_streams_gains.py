@@ -42,14 +42,14 @@ def test_gain_and_bound_by_hand():
     assert found["gain"] == pytest.approx(10 / 9)
     # Four stages of .5 ms: T - sum is 8 ms.
     assert (found["sum_ms"], found["bound"]) == (2.0, 1.25)
-    assert found["gain_error"] == pytest.approx(0.005)
+    assert found["gain_error"] == pytest.approx(1.96 * 0.005)
     assert not found["above_bound"]
 
 
 def test_what_was_not_judged_has_an_error_too():
     unknown = runs((10, 1, 10.0, "ok", math.nan), (10, 4, 7.95, "ok", math.nan))
     found = only(gain_table(unknown))
-    assert found["gain_error"] == pytest.approx(DEFAULT_ERROR * math.sqrt(2))
+    assert found["gain_error"] == pytest.approx(1.96 * DEFAULT_ERROR * math.sqrt(2))
     # 1.258 times as fast, where overlap explains 1.25: less than two errors above it.
     assert found["gain"] > found["bound"]
     assert not found["above_bound"]
@@ -89,7 +89,7 @@ def test_times_of_pairs_are_compared_with_times_of_pairs():
     found = only(gain_table(rows))
     assert (found["best_streams"], found["alone_ms"], found["best_ms"]) == (8, 10.0, 9.9)
     # Errors are those of pairs, too, and a row of pairs has repeats.
-    assert found["gain_error"] == pytest.approx(0.01 * math.sqrt(2))
+    assert found["gain_error"] == pytest.approx(1.96 * 0.01 * math.sqrt(2))
     assert (found["rows"], found["single_launches"], found["well_measured"]) == (3, 1, True)
 
 
@@ -102,7 +102,7 @@ def test_without_one_stream_in_pairs_the_sweep_tells():
     )
     found = gain_table(rows).set_index("n")
     assert found.loc[10, "gain"] == pytest.approx(10 / 9.5)
-    assert found.loc[10, "gain_error"] == pytest.approx(0.005)
+    assert found.loc[10, "gain_error"] == pytest.approx(1.96 * 0.005)
     # No other number was in pairs, and the sweep's four are faster: nothing is known.
     assert found.loc[20, list(GAIN_COLUMNS)].isna().all()
     assert (found.loc[20, "tied"], found.loc[20, "open"]) == ((), (4,))

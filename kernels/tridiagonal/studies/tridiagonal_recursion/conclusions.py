@@ -19,7 +19,7 @@ from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Table
 from launchwise.report.fields import of_texts
 from launchwise.report.numbers import records
-from launchwise.tables.rows import ratio_limits
+from launchwise.tables.rows import Z95, ratio_limits
 from launchwise.workloads.spec import Spec
 
 from ...host.plan import Level
@@ -218,6 +218,7 @@ def _most(found: pd.DataFrame, gain: str) -> str:
 def _four(case: RecursionSeries, facts: Mapping[str, str]) -> Row:
     """Sizes where more recursions than in the paper are fastest, beyond error or tied."""
     limit = int(facts.get("recursions_that_pay_most", 3))
+    case = case.comparable
     depths = case.least
     deep = [int(size) for size in depths.index[depths > limit]]
     others = case.best[(case.best[CHOICE] > limit) | ~slower(case.best, SIZE)]
@@ -227,7 +228,7 @@ def _four(case: RecursionSeries, facts: Mapping[str, str]) -> Row:
         "at no size",
         f"fastest at {len(deep)} of {wording.plural(len(depths), 'size')}, beyond error at "
         f"{len(alone)}",
-        not alone and (UNDECIDED if deep else True),
+        not alone and (UNDECIDED if deep else True) if len(depths) else None,
     )
 
 
@@ -278,30 +279,27 @@ def _depths(depths: Sequence[int]) -> str:
 
 
 def _stages(case: RecursionSeries) -> Iterator[Row]:
-    """Time that a recursion saves at the largest size, and adds at the smallest. At the largest
-    size copies and the interface system take most, at the smallest the launches."""
+    """Time that a recursion saves at the largest size, and adds at the smallest: every step beyond
+    the errors of another visit; one against it beyond them refutes it. At the largest size copies
+    and the interface system take most, at the smallest the launches."""
     found = stage_changes(case)
     if found.empty:
         return
-    for title, names, size, grows in (
-        (f"Each recursion saves {wording.listed(SAVED.values())}", SAVED, found[SIZE].max(), False),
-        (
-            f"Each recursion adds time of {wording.listed(ADDED.values())}",
-            ADDED,
-            found[SIZE].min(),
-            True,
-        ),
+    for does, names, size, grows in (
+        ("saves", SAVED, found[SIZE].max(), False),
+        ("adds time of", ADDED, found[SIZE].min(), True),
     ):
         own = found[found[SIZE] == size].set_index(CHOICE)
         times = own[[f"{name}_ms" for name in names]].sum(axis=1)
         if len(times) < 2:
             continue
-        steps, deepest = times.diff().dropna(), records(own)[-1]
+        steps = np.log(times.clip(lower=1e-6)).diff() * (1 if grows else -1)
+        reach = Z95 * np.hypot(own["error"], own["error"].shift())
         listed = ", ".join(wording.number(value, 3) for value in times)
         yield (
-            title,
+            f"Each recursion {does} {wording.listed(names.values())}",
             "supposed",
-            f"n = {wording.count(size)}, m = {said_levels(deepest)}: {listed} ms with "
+            f"n = {wording.count(size)}, m = {said_levels(records(own)[-1])}: {listed} ms with "
             f"{_depths(list(times.index))}",
-            bool((steps > 0).all() if grows else (steps < 0).all()),
+            not (steps < -reach).any() and (bool((steps > reach)[1:].all()) or UNDECIDED),
         )

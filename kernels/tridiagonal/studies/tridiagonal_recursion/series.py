@@ -25,6 +25,7 @@ from launchwise.report.fields import field, grouped, significant, table_of
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
 from launchwise.report.theme import kinds_of
+from launchwise.tables.visits import whole_errors
 from launchwise.workloads.spec import Spec
 
 from ...learning.series import choices_in
@@ -256,13 +257,13 @@ def stage_changes(case: RecursionSeries) -> pd.DataFrame:
     largest size: m of the outermost level is the same, and one m is that of all others. Of several
     such series that with most numbers of recursions, then that of the least time.
 
-    Returns a DataFrame: ``n``, ``depth``, ``time_ms``, m per level and a column per stage,
-    ``<stage>_ms``. Stages are timed one after the other, without overlap; their sum is not the
-    time.
+    Returns a DataFrame: ``n``, ``depth``, ``time_ms`` and its ``error`` in another visit, m per
+    level and a column per stage, ``<stage>_ms``. Stages are timed one after the other, without
+    overlap; their sum is not the time.
     """
     columns = case.spec.stage_columns
     rows = case.rows.dropna(subset=columns, how="all")
-    rows = rows[rows["variant"] == PUBLISHED_VARIANT]
+    rows = rows[rows["variant"] == PUBLISHED_VARIANT].assign(error=whole_errors)
     inner = rows[list(LEVELS[1:])]
     used = inner > 0
     alike = (inner.eq(inner["m1"], axis=0) | ~used).all(axis=1)
@@ -277,7 +278,7 @@ def stage_changes(case: RecursionSeries) -> pd.DataFrame:
         ]
         if series:
             found.append(max(series, key=lambda one: (len(one), -one["time_ms"].min())))
-    named = [SIZE, CHOICE, "time_ms", *LEVELS, *columns]
+    named = [SIZE, CHOICE, "time_ms", "error", *LEVELS, *columns]
     return pd.concat(found)[named] if found else rows[named]
 
 

@@ -13,7 +13,7 @@ from launchwise.report.blocks import MISSING, Figure, Key, Panel
 from launchwise.report.fields import decimals, field, grouped, lines, significant
 from launchwise.report.numbers import records
 from launchwise.report.study import StudyData
-from launchwise.tables.rows import Z95, ratio_limits, tied
+from launchwise.tables.rows import ratio_limits, tied
 from launchwise.tables.times import PAIRS, by_sweep
 
 from ...recommenders.stream_law.choice import REPEATED, STAGES, repeated
@@ -66,7 +66,7 @@ def gain_table(runs: pd.DataFrame) -> pd.DataFrame:
     streams. Returns a DataFrame: one row for each size with several numbers of streams, ascending:
     ``rows`` and ``single_launches`` (how many); ``well_measured``; ``alone_ms`` (one stream) and
     ``sum_ms``; ``best_streams``, ``best_ms``, ``gain``, ``gain_low`` (lower limit of its 95 %
-    interval) and ``gain_error`` (relative standard error); these nine are NaN where the size is not
+    interval) and ``gain_error`` (half of it, relative); these nine are NaN where the size is not
     well measured. ``tied``: numbers of streams that may be the fastest
     (:func:`launchwise.tables.rows.tied`), ascending; none where others may be, by judged times,
     that were in no pairs or launched once: ``open``. ``basis`` of the times. ``bound`` is NaN where
@@ -112,7 +112,7 @@ def _gain(rows: pd.DataFrame, judged: pd.DataFrame) -> dict[str, object]:
         "saved_ms": alone_ms - best_ms,
         "gain": alone_ms / best_ms,
         "gain_low": low,
-        "gain_error": np.log(high / low) / (2 * Z95),
+        "gain_error": np.log(high / low) / 2,
         "bound": bound,
         "above_bound": low > bound,
         **{"tied": near, "open": others, "basis": shortest["basis"]},
@@ -197,7 +197,7 @@ FIELDS = [
         field("from", "basis"),
         field("saved", "saved_ms", wording.number, "ms"),
         field("speed-up", "gain", decimals(3)),
-        field("± error", "gain_error", wording.percent, "%"),
+        field("± (95 %)", "gain_error", wording.percent, "%"),
     ),
     field("bound T / (T - sum)", "bound", decimals(3)),
     field("remark", remark),

@@ -247,7 +247,7 @@ def _summary(series: StreamSeries) -> dict[str, Any]:
 GAINS = [
     field("measured on", "on"),
     field("speed-up", "gain", decimals(2), "×"),
-    field("± error", "gain_error", wording.percent, "%"),
+    field("± (95 %)", "gain_error", wording.percent, "%"),
     field("at n", SIZE, wording.count, "rows"),
     field("bound", "bound", decimals(2), "×"),
     field("well measured", "sizes", wording.count, "sizes"),
