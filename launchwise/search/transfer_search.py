@@ -4,7 +4,8 @@ A Gaussian process over the candidates of one problem (:mod:`launchwise.search.p
 is the mean loss (log time / best) on the other GPUs, those most that are most like the new one
 (:mod:`launchwise.search.candidates`). After each measurement the candidate of the largest expected
 improvement is next, but where a faster one is long in coming: then every third is a neighbour of
-the fastest. Without other GPUs the first candidates lie far apart.
+the fastest. Without other GPUs the first candidates lie far apart, and of those that follow every
+third is a neighbour of one of the fastest.
 
 A search may end by the chance that something clearly faster was left. A process that has learnt
 little is too sure of itself, so what it says is held against cards that were kept apart:
@@ -82,6 +83,9 @@ FIRST_AMONG = 500  # Candidates that these are chosen among
 NEAR_EVERY = 3
 """Of measurements in a row that find nothing faster, each so-many-th is followed by a neighbour of
 the fastest. What is fast here alone lies off what other GPUs and the process expect."""
+
+NEAR_FROM, NEAR_WHICH = 10, 3
+"""Without other GPUs every such measurement is, from this one on; of so many of the fastest."""
 
 CHOSEN_AT = frozenset(
     [4, 6, 8, 10, 13, 16, 20, 25, 30, 40, 50, 60, 80, *range(100, 201, 25), *range(250, 601, 50)]
@@ -175,21 +179,28 @@ class TransferSearch:
             return first[:count]
         among = self._open.copy()
         among[first] = False
-        if self._since and self._since % NEAR_EVERY == 0:
+        if self._looks_near():
             near = among & self._near_the_fastest()
             among = near if near.any() else among
         worth = np.where(among, self._improvements(), -np.inf)
         best = np.argsort(-worth, kind="stable")[: count - len(first)]
         return [*first, *(int(each) for each in best if among[each])]
 
+    def _looks_near(self) -> bool:
+        """Whether a neighbour of the fastest is next."""
+        if self._alone:
+            return len(self._tried) >= NEAR_FROM and len(self._tried) % NEAR_EVERY == 0
+        waited = self._since > 0 and self._since % NEAR_EVERY == 0
+        return waited and self._best() < np.inf
+
     def _near_the_fastest(self) -> np.ndarray:
-        """Whether a candidate differs from the fastest in one tunable: (candidates,); none before
-        the first success."""
+        """Whether a candidate differs from one of the fastest in one tunable: (candidates,)."""
         points = self._process.points
-        if not np.isfinite(self._logs).any():
-            return np.zeros(len(points), dtype=bool)
-        fastest = points[self._learnt[int(np.argmin(self._logs))]]
-        return np.asarray((points != fastest).sum(axis=1) <= 1)
+        near = np.zeros(len(points), dtype=bool)
+        for place in np.argsort(self._logs, kind="stable")[: NEAR_WHICH if self._alone else 1]:
+            differ = points != points[self._learnt[place]]
+            near |= differ.sum(axis=1) <= 1
+        return near
 
     def chance_left(self, within: float) -> float:
         """Chance that an open candidate is faster than the best by more than ``within``. 1 before
