@@ -1,7 +1,6 @@
 """Telemetry from NVML: the real nvidia-ml-py, with a driver that is made for the test."""
 
 import json
-import math
 import os
 import shutil
 import subprocess
@@ -40,7 +39,8 @@ def test_a_card_that_is_not_there_is_no_telemetry_and_no_error():
     assert set(found.values()) == {None}
 
 
-(READER,) = read_yaml(ROOT / "tests/measuring/data/nvml.yaml").values()
+DATA = ROOT / "tests/measuring/data"
+(READER,) = read_yaml(DATA / "nvml.yaml").values()
 
 
 @pytest.fixture(scope="module")
@@ -85,22 +85,7 @@ def test_an_older_driver_gives_what_it_has(read_stub):
     assert read_stub(old=True) == {**STUB, "power_w": 300.5, "throttle": 0x21}
 
 
-@pytest.mark.parametrize(
-    ("refused", "changed"),
-    [
-        ("", {}),
-        ("nvmlDeviceGetClockInfo", {"sm_clock_mhz": math.nan, "memory_clock_mhz": math.nan}),
-        ("nvmlDeviceGetTemperature", {"temperature_c": math.nan}),
-        ("nvmlDeviceGetTotalEnergyConsumption", {"energy_j": None}),
-        ("nvmlDeviceGetFieldValues", {"power_w": 300.5}),
-        ("nvmlDeviceGetFieldValues,nvmlDeviceGetPowerUsage", {"power_w": math.nan}),
-        ("nvmlDeviceGetCurrentClocksEventReasons", {"throttle": 0x21}),
-        (
-            "nvmlDeviceGetCurrentClocksEventReasons,nvmlDeviceGetCurrentClocksThrottleReasons",
-            {"throttle": None},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("refused", "changed"), read_yaml(DATA / "refused.yaml").items())
 def test_nvml_is_read_in_our_units_and_what_it_refuses_is_missing(read_stub, refused, changed):
     assert read_stub(refused=refused) == pytest.approx({**STUB, **changed}, nan_ok=True)
 

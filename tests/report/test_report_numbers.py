@@ -4,10 +4,14 @@ import copy
 import dataclasses
 import math
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from launchwise.report.answer.model_tables import (
+    losses_by_transfer,
     tables_of,
+    transferred,
     verdicts,
 )
 from launchwise.report.numbers import (
@@ -173,6 +177,44 @@ def test_accuracies_are_shares():
 def test_scores_of_nothing_are_an_empty_table():
     assert scores_on(study(), "no such split", "big").empty
     assert best_model(scores_on(study(), "no such split", "big")) is None
+
+
+def test_transfer_loss_of_both_directions():
+    pairs = losses_by_transfer(study())
+    out = row(pairs, source="big", target="big.sm4")
+    assert out["loss"] == pytest.approx(1 / math.sqrt(0.4 * 1.0) - 1)
+    reach = np.exp(1.96 * np.hypot(*study().measured["error"].iloc[[0, 0]]))
+    assert out["worst"] == pytest.approx(2.5 / reach - 1)
+    back = row(pairs, source="big.sm4", target="big")
+    assert back["loss"] == pytest.approx(1 / math.sqrt(0.625 * 1.0) - 1)
+    assert back["impossible"] == 0
+    assert back["problems"] == 2
+    # Where nothing can be told apart, the best is as the evaluation has it; the usual one is named.
+    unsure = {
+        gpu: rows.assign(error=rows["variant"].map({"linear": 0.01, "block3d": 0.9}))
+        for gpu, rows in study().sweeps.items()
+    }
+    found = losses_by_transfer(with_sweeps(study(), **unsure))
+    assert (found["worst"] == 0).all()
+    pd.testing.assert_frame_equal(found.assign(worst=pairs["worst"]), pairs)
+    # A single row by a host's clock loses nothing for sure.
+    by_host = {
+        gpu: rows.assign(timer="host", basis="sweep") for gpu, rows in study().sweeps.items()
+    }
+    assert (losses_by_transfer(with_sweeps(study(), **by_host))["worst"] == 0).all()
+
+
+@pytest.mark.parametrize("disturbed", [False, True])
+def test_transfer_counts_what_the_target_cannot_do(disturbed):
+    tiny = study()
+    sweep = tiny.sweeps["big.sm4"].assign(error=0.01)
+    gone = (sweep["n"] == 102) & (sweep["bx"] == NARROW["bx"])
+    unsure = sweep.assign(error=sweep["error"].mask(gone, 1.0))
+    tiny.sweeps = {**tiny.sweeps, "big.sm4": unsure if disturbed else sweep[~gone]}
+    out = row(losses_by_transfer(tiny), source="big", target="big.sm4")
+    assert out["impossible"] == 1
+    assert out["loss"] == pytest.approx(0.0)
+    assert "'0.0 surely at worst, 1 problem without a sure time'" in repr(transferred(tiny))
 
 
 GOALS = {"mean_speed_up": 1.17, "improved_percent": 95, "best_percent": 97}

@@ -77,7 +77,7 @@ def test_sections_that_fail_say_so_and_the_rest_is_made(caplog):
     assert all(any(name in error for error in errors) for name in ("role", "time_ms"))
     for title in ("Learning curves", "Cost"):
         assert title in page
-    assert "Best rate of each GPU" in page
+    assert "Transfer between GPUs" in page
     front = visible(found["index.html"])
     assert f"{len(errors)} sections could not be made:" in front
     assert re.search(r'href="tiny/index\.html#tiny-[a-z-]+">The first of them', front)

@@ -14,11 +14,12 @@ import pandas as pd
 from launchwise.learning.curves import LONGEST, RANDOM, SEARCH
 from launchwise.learning.merit import HARM_PERCENT
 from launchwise.report import numbers, theme, wording
-from launchwise.report.blocks import Block, Figure, File, Panel, Section, Table, Text
-from launchwise.report.fields import field, grouped, table_of
+from launchwise.report.blocks import Block, Cell, Figure, File, Panel, Section, Table, Text
+from launchwise.report.fields import by_gpu, field, grouped, table_of
 from launchwise.report.numbers import (
     ALL_GPUS,
     first_split,
+    fractions,
     is_tied,
     leader,
     null_accuracy,
@@ -27,6 +28,7 @@ from launchwise.report.numbers import (
     scores_on,
 )
 from launchwise.report.study import MODELS, StudyData
+from launchwise.tables.rows import Z95, fastest_rows
 
 SCORES = [
     *grouped(
@@ -173,6 +175,67 @@ VERDICTS = [
     field("best possible", "possible", number=True),
     field("verdict", "verdict", role=lambda row: "good" if row["verdict"] == "reached" else "poor"),
 ]
+
+
+def transferred(study: StudyData) -> Section | None:
+    """Loss of one GPU's best configurations on other GPUs; None with a single GPU."""
+    if len(study.gpus) < 2:
+        return None
+    pairs = losses_by_transfer(study)
+    known: dict[str, dict[str, Mapping[str, Any]]] = {gpu: {} for gpu in study.gpus}
+    for pair in records(pairs):
+        known[pair["target"]][pair["source"]] = pair
+    fields = [field(f"best of {gpu}", partial(_loss, source=gpu)) for gpu in study.gpus]
+    caption = (
+        "Loss in percent (geometric mean) where one GPU's configurations of least time are used on "
+        "another, over the least times there; surely: by the errors of both times; those whose "
+        "repeats disagree are left out"
+    )
+    found = [by_gpu(caption, "", fields, known), *(Text(one, "note") for one in _kept_out(study))]
+    return Section(f"{study.name}-transfer", "Transfer between GPUs", found)
+
+
+def _loss(pairs: Mapping[str, Mapping[str, Any]], source: str) -> Cell:
+    if (pair := pairs.get(source)) is None:
+        return Cell("")
+    lacking = pair["impossible"]
+    said = (
+        [f"{wording.percent(pair['worst'])} surely at worst"] if lacking < pair["problems"] else []
+    )
+    said += [f"{wording.plural(lacking, 'problem')} without a sure time"] if lacking else []
+    return Cell(wording.percent(pair["loss"], 2), detail=", ".join(said))
+
+
+def _kept_out(study: StudyData) -> list[str]:
+    return [
+        f"The rows of {gpu} are kept out: {'; '.join(why)}." for gpu, why in study.kept_out.items()
+    ]
+
+
+def losses_by_transfer(study: StudyData) -> pd.DataFrame:
+    """Loss from using GPU ``source``'s best configuration on GPU ``target``: of least time, as the
+    evaluation has it. Returns one row an ordered pair with common problems: ``source``, ``target``,
+    ``problems`` that both measured, ``loss`` (geometric mean of time over best, minus 1), ``worst``
+    (the largest that the errors of both times leave, if ``leveled``), ``impossible`` (problems
+    where the target has no time for that configuration, or one that tells nothing)."""
+    problem = study.problem_columns
+    rows = fractions(study)[["gpu", *study.spec.key_columns[1:], "time_ms", "leveled"]]
+    best = fastest_rows(rows, ["gpu", *problem], study.spec)
+    rows, best = (each.join(study.measured["error"]) for each in (rows, best))
+    chosen = best.drop(columns=["time_ms", "leveled", "error"]).rename(columns={"gpu": "source"})
+    names = {"gpu": "target", "time_ms": "best", "error": "best_error"}
+    there = best[["gpu", *problem, "time_ms", "error"]].rename(columns=names)
+    pairs = chosen.merge(there, on=problem).query("source != target")
+    pairs = pairs.merge(rows.rename(columns={"gpu": "target"}), how="left")
+    pairs["log"] = np.log(pairs["time_ms"] / pairs["best"])
+    reach = Z95 * np.hypot(pairs["error"], pairs["best_error"])
+    surely = (pairs["log"] - reach).clip(lower=0)
+    pairs["surely"] = surely.where(pairs["leveled"].eq(True) | pairs["log"].isna(), 0.0)
+    groups = pairs.groupby(["source", "target"])
+    each = groups["log"]
+    found: dict[str, Any] = {"problems": each.size(), "impossible": each.size() - each.count()}
+    found |= {"loss": np.expm1(each.mean()), "worst": np.expm1(groups["surely"].max())}
+    return pd.DataFrame(found).reset_index()
 
 
 DRAWN_MODELS = 4  # Models that are drawn beside the answering one: the best at first choice

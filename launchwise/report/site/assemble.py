@@ -226,7 +226,7 @@ Made = Callable[[StudyData], Section | None]
 PARTS: Mapping[str, Sequence[Made]] = {
     "cost": (worth.cost, tunables.tunables, in_pairs.gains_in_pairs),
     "load": (worth.section,),
-    "gpus": (rates.compared, rates.occupancy),
+    "gpus": (rates.compared, rates.occupancy, model_tables.transferred),
     "sure": (
         *(rule.sure, model_tables.tables_of, model_tables.learning_curves),
         predicted_times.predictions,
