@@ -192,7 +192,7 @@ def _of_test(scores: pd.DataFrame, facts: Mapping[str, Any]) -> dict[str, Cell]:
 
     of_best, beside = "fraction of the best: ", "relative to the usual choice: "
     interval = bootstrap(fraction, facts["seed"]) or ()
-    when = f"{facts['commit'][:12]}, {facts['frozen_at'][:10]}"
+    when = f"{facts['commit'][:7]}, {facts['frozen_at'][:10]}"
     return {
         "problems (count)": Cell(len(scores)),
         f"{of_best}mean (geometric, 95 %)": Cell(geometric_mean(fraction), interval),
@@ -204,5 +204,5 @@ def _of_test(scores: pd.DataFrame, facts: Mapping[str, Any]) -> dict[str, Cell]:
         f"{beside}missed (of improvable)": Cell([int((usual & worth).sum()), int(worth.sum())]),
         "90 % intervals: gains covered (%)": covered("gain", "expected_gain", ~usual),
         "90 % intervals: times covered (%)": covered("measured_ms", "expected_ms", usual | True),
-        "commit and day (digest of the answers)": Cell(when, facts["digest"]),
+        "written down": Cell(when, f"digest {facts['digest']}"),
     }
