@@ -27,7 +27,7 @@ import numpy as np
 
 from launchwise.search.posterior import Process, lost_to
 
-CONSTANT, BY_EXPECTED, BY_SINCE, BY_LEFT = -0.7051, 0.1903, -0.5508, 0.2869
+CONSTANT, BY_EXPECTED, BY_SINCE, BY_LEFT = 0.0109, 0.2973, -0.5953, 0.1782
 """Coefficients of the log odds (see :func:`terms`)."""
 
 LEAST_EXPECTED = 1e-6
