@@ -23,12 +23,13 @@ UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "
 
 def _attributes(one: GpuProfile) -> Cells:
     capability = ".".join(map(str, one.compute_capability))
-    versions = " / ".join(filter(None, (one.driver, one.toolkit))) or "–"
+    versions = " / ".join(filter(None, (one.driver, one.toolkit)))
     return {
         "device": one.device_name,
         "compute capability": one.arch if one.arch.startswith("gfx") else capability,
         "SMs used (of the card's)": f"{one.sms} of {one.whole_card_sms}",
-        "driver / CUDA": versions,
+        # A column of dashes is not shown.
+        **({"driver / CUDA": versions} if versions else {}),
         "CUDA cores": one.cores,
         "SM clock (MHz)": Cell(one.clock_mhz, digits=4),
         "memory (GB)": Cell(one.memory_bytes / 1e9, digits=3),
