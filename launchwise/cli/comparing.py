@@ -178,7 +178,7 @@ def _restated(row: Mapping[Any, Any], spec: Spec) -> str:
 
 
 def _key(row: Mapping[Any, Any], spec: Spec) -> str:
-    return f"{wording.problem(row, spec.problem_columns)}  {label(row, spec)}"
+    return f"{wording.problem(row, spec.problem_columns, plain=True)}  {label(row, spec)}"
 
 
 def _answers(one: SweepComparison, top: int, interval: str) -> Iterator[str]:
@@ -192,7 +192,8 @@ def _answers(one: SweepComparison, top: int, interval: str) -> Iterator[str]:
 
 def _stale(answer: Mapping[Any, Any], one: SweepComparison, interval: str) -> str:
     old = one.rows.iloc[answer["old_best"]]
-    said = f"{wording.problem(answer, one.spec.problem_columns)}  {label(old, one.spec)}"
+    where = wording.problem(answer, one.spec.problem_columns, plain=True)
+    said = f"{where}  {label(old, one.spec)}"
     if pd.isna(answer["ratio"]):
         said += f" is now {old['new_status']}"
     else:

@@ -364,7 +364,7 @@ def predicted_text(found: Mapping[str, Any]) -> str:
     """Lines for a terminal: the limits of the problem, then configurations by predictor."""
     limits = {name: wording.number(time) for name, time in found["limits_ms"].items()}
     lines = [
-        f"{wording.problem(found['problem'], found['problem'])} on {found['gpu']}: "
+        f"{wording.problem(found['problem'], found['problem'], plain=True)} on {found['gpu']}: "
         f"least bytes at copy bandwidth {limits['bytes']} ms, FLOP {limits['flop']} ms; "
         f"no run takes less than {limits['shortest']} ms"
     ]

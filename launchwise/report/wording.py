@@ -152,10 +152,12 @@ def value(of: Any) -> str:
     return count(of) if isinstance(of, Integral) else str(of)
 
 
-def problem(values: Mapping[Any, Any], names: Iterable[str]) -> str:
-    """``n=512, float32, order=8``: numbers carry their name, words do not."""
+def problem(values: Mapping[Any, Any], names: Iterable[str], plain: bool = False) -> str:
+    """``n=512, float32, order=8``: numbers carry their name, words do not. ``plain``: no gaps
+    between thousands, as in a terminal, whose text becomes the next command."""
+    written = str if plain else value
     return ", ".join(
-        values[name] if isinstance(values[name], str) else f"{name}={value(values[name])}"
+        values[name] if isinstance(values[name], str) else f"{name}={written(values[name])}"
         for name in names
     )
 
