@@ -261,8 +261,9 @@ def _scored(
         found[f"best_of_{count}"] = float(best_ms / min(listed[:count]))
     if members is None:
         return found
+    answered = _key((), first, spec)
     named = members[spec.tunable_columns].itertuples(index=False, name=None)
-    own = members[[each == _key((), first, spec) for each in named]]
+    own = members[[each == answered for each in named]]
     ran = members[members["time_ms"].notna()]
     if own.empty:
         return found

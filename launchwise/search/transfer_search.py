@@ -85,7 +85,8 @@ NEAR_EVERY = 3
 the fastest. What is fast here alone lies off what other GPUs and the process expect."""
 
 NEAR_FROM, NEAR_WHICH = 10, 3
-"""Without other GPUs every such measurement is, from this one on; of so many of the fastest."""
+"""Without other GPUs one in so many measurements is of a neighbour, found faster or not: from this
+measurement on, a neighbour of one of so many fastest."""
 
 CHOSEN_AT = frozenset(
     [4, 6, 8, 10, 13, 16, 20, 25, 30, 40, 50, 60, 80, *range(100, 201, 25), *range(250, 601, 50)]
