@@ -14,9 +14,11 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import SPEC_FILE
@@ -71,18 +73,27 @@ def _package_above(folder: Path) -> str:
         if above in [Path(place).resolve() for place in places]:
             return above.name
     name = f"launchwise_workloads_{digest(str(above))}"
-    _make_package(name, above)
+    Folders.packages[name] = above
     if not (folder / "__init__.py").exists():
         # By itself, Python takes NAME.py beside the folder, and looks for no name with a dot.
-        _make_package(f"{name}.{folder.name}", folder)
+        Folders.packages[f"{name}.{folder.name}"] = folder
     return name
 
 
-def _make_package(name: str, folder: Path) -> None:
-    if name not in sys.modules:
-        package = ModuleType(name)
-        package.__path__ = [str(folder)]
-        sys.modules[name] = package
+class Folders(MetaPathFinder):
+    """Finds packages over folders that no path of Python leads to."""
+
+    packages: ClassVar[dict[str, Path]] = {}
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
+        if fullname not in self.packages:
+            return None
+        found = ModuleSpec(fullname, None, is_package=True)
+        found.submodule_search_locations = [str(self.packages[fullname])]
+        return found
+
+
+sys.meta_path.insert(0, Folders())
 
 
 @dataclass(frozen=True)
