@@ -11,11 +11,8 @@ from launchwise.base.errors import UserError
 from launchwise.cuda_text.preprocessor import MISSING
 from launchwise.cuda_text.syntax import without_comments
 from launchwise.workloads import sources
-from launchwise.workloads.sources import MOST_BYTES, PROJECT_KERNELS, source_text
+from launchwise.workloads.sources import INCLUDE, MOST_BYTES, PROJECT_KERNELS, source_text
 
-_INCLUDE = re.compile(
-    r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)[^\n]*$', re.MULTILINE
-)
 _FOREIGN = re.compile(
     r"(cuda|cub|thrust|nv|nvtx3|cooperative_groups|crt)/"
     r"|(curand|cu(blas|fft|sparse|solver|pti|dnn|tensor)|nv(rtc|jpeg|ml|ToolsExt)|npp|nccl)\w*\.\w+$"
@@ -66,7 +63,7 @@ def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]
         text = without_comments(text)
         if file != path and (guarded := _GUARD.match(text)):
             text = guarded[2]
-        return _INCLUDE.sub(lambda match: included(match[1] or match[2], file, not match[1]), text)
+        return INCLUDE.sub(lambda match: included(match[1] or match[2], file, not match[1]), text)
 
     def included(name: str, beside: Path, angled: bool) -> str:
         foreign = _FOREIGN.match(name)
