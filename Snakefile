@@ -5,7 +5,7 @@ import gc
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.importing.device_names import DEVICE_NAMES_FILE
 from launchwise.workflow.checks import readable, settings_file, start
-from launchwise.workflow.contests import BLIND_FILES, Contests, recorded_workloads
+from launchwise.workflow.answer_checks import BLIND_FILES, Contests, recorded_workloads
 from launchwise.workflow.plan import (
     Code,
     fitted_model,

@@ -15,11 +15,11 @@ def main(
 ) -> None:
     """Check every recorded file and write what is made of it.
 
-    ``wanted``: see :class:`launchwise.workflow.contests.RecordedWorkload`.
+    ``wanted``: see :class:`launchwise.workflow.answer_checks.RecordedWorkload`.
     ``gpus``, ``profiles``: GPUs that blind tests asked about, and the profile of each.
     """
+    from launchwise.workflow.answer_checks import RecordedWorkload
     from launchwise.workflow.bringing import bring
-    from launchwise.workflow.contests import RecordedWorkload
 
     files = RecordedWorkload.model_validate(wanted)
     bring(files, folder, dict(zip(gpus, profiles, strict=True)), clock_tolerance)

@@ -37,7 +37,7 @@ def main(
     from launchwise.report.site import writing
     from launchwise.report.site.assemble import Report
     from launchwise.report.site.reading import read_studies
-    from launchwise.report.study import Run
+    from launchwise.report.study_tables import Run
 
     # Garbage collection over millions of cells takes a tenth of the time and frees next to nothing.
     gc.disable()

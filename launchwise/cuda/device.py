@@ -40,7 +40,7 @@ from launchwise.cuda.parameters import (
 from launchwise.gpus.profile import CORES_PER_SM
 from launchwise.measuring.bundle import Bundle, Kernel
 from launchwise.measuring.measure import LaunchFailed, OnDevice
-from launchwise.measuring.rows import Repeated
+from launchwise.measuring.repeats import Repeated
 from launchwise.measuring.telemetry import THROTTLED, clock_reasons
 from launchwise.workloads.builds import Build
 from launchwise.workloads.device import Launch, LibraryRun

@@ -29,7 +29,7 @@ from launchwise.base.names import assigned
 from launchwise.base.storage import read_json, write_json
 from launchwise.experiment.method import Method, RowSelection
 from launchwise.gpus.profile import GpuProfile
-from launchwise.measuring.rows import ONE_WAY, check_one_way
+from launchwise.measuring.repeats import ONE_WAY, check_one_way
 from launchwise.measuring.source_states import SourceState, predecessors, source_state, strangers
 from launchwise.tables.files import read_facts, read_table, write_table
 from launchwise.tables.measurements import measurement_schema, prior_schema

@@ -16,7 +16,7 @@ from launchwise.base.errors import Interrupted, UserError
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.process import KILLED_S, Feeder, MeasuringProcess, death
 from launchwise.measuring.progress import Progress
-from launchwise.measuring.rows import make_row
+from launchwise.measuring.repeats import make_row
 from launchwise.measuring.shard import Shard
 from launchwise.measuring.telemetry import Telemetry
 from launchwise.workloads.builds import Build

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from launchwise.experiment.method import Method
 from launchwise.gpus.machine import Fastest
-from launchwise.measuring.rows import (
+from launchwise.measuring.repeats import (
     RESTORED,
     Repeated,
     Rest,

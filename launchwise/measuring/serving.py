@@ -34,7 +34,7 @@ from launchwise.measuring.measure import (
     unless_fatal,
 )
 from launchwise.measuring.pairs.rounds import measure_pairs
-from launchwise.measuring.rows import Rest
+from launchwise.measuring.repeats import Rest
 from launchwise.workloads.builds import Build
 from launchwise.workloads.space import Configuration, Problem
 from launchwise.workloads.workload import Workload

@@ -27,7 +27,7 @@ from launchwise.measuring.journal import Journal
 from launchwise.measuring.listening import Listener, supervise
 from launchwise.measuring.process import MeasuringProcess
 from launchwise.measuring.progress import Progress
-from launchwise.measuring.rows import make_row, rows_to_table
+from launchwise.measuring.repeats import make_row, rows_to_table
 from launchwise.measuring.shard import Claims, Shard
 from launchwise.measuring.source_states import earlier_fingerprints, source_state
 from launchwise.measuring.tasks import (

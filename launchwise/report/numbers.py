@@ -13,7 +13,7 @@ from launchwise.learning.evaluation import HEURISTICS
 from launchwise.learning.recommenders import COMMITTEE
 from launchwise.learning.row_arrays import arrays, limits_ms
 from launchwise.report import wording
-from launchwise.report.study import StudyData, remembered
+from launchwise.report.study_tables import StudyData, remembered
 from launchwise.tables.measurements import fastest_of_sweep, with_role
 from launchwise.tables.rows import (
     NAMED_BY,

@@ -14,7 +14,7 @@ import pandas as pd
 
 from launchwise.report import wording
 from launchwise.report.blocks import Key
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 
 BLUE, ORANGE, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 

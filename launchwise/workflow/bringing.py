@@ -23,11 +23,11 @@ from launchwise.learning.blind import check_measured_after, read_frozen, score, 
 from launchwise.learning.features import read_domain
 from launchwise.learning.splits import Case, among, asked_about, cases_in
 from launchwise.measuring.pairs.present_usual import beside_usual, peers_beside_usual
-from launchwise.measuring.rows import check_one_way
+from launchwise.measuring.repeats import check_one_way
 from launchwise.tables.files import columns_of, read_facts, read_table, write_table
 from launchwise.tables.measurements import measurement_schema, pairs_schema, peers_schema
 from launchwise.tables.times import JUDGED_FROM, judged_times, not_in_sweep, times_schema
-from launchwise.workflow.contests import BlindTest, Copied, RecordedWorkload
+from launchwise.workflow.answer_checks import BlindTest, Copied, RecordedWorkload
 from launchwise.workloads.spec import Spec, load_spec
 from launchwise.workloads.usual import Usual
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
-from launchwise.workflow.contests import DRAWN, Contests
+from launchwise.workflow.answer_checks import DRAWN, Contests
 from launchwise.workflow.plan import project_file, published_tables, section_sources
 from launchwise.workflow.studies import Plain, Studies, Values
 from launchwise.workflow.sweeps import Sweeps

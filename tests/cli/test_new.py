@@ -15,7 +15,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.typed import read_yaml
 from launchwise.cli.app import main
 from launchwise.cli.new.signature import choose, read_source
-from launchwise.cli.new.writing import spec_text
+from launchwise.cli.new.spec_text import spec_text
 from launchwise.workloads.declared.content import Source, shape_of
 from launchwise.workloads.declared.expected import called
 from launchwise.workloads.spec import load_spec

@@ -11,7 +11,7 @@ from launchwise.experiment.method import Method
 from launchwise.gpus.profile import GpuProfile
 from launchwise.measuring.earlier_rows import extended, gather, read_extension
 from launchwise.measuring.journal import Journal
-from launchwise.measuring.rows import rows_to_table
+from launchwise.measuring.repeats import rows_to_table
 from launchwise.measuring.source_states import source_state
 from launchwise.measuring.sweep import builds_of, measure_shard
 from launchwise.tables.files import read_facts, read_table, write_table

@@ -13,7 +13,7 @@ from launchwise.gpus.machine import Fastest
 from launchwise.measuring import measure
 from launchwise.measuring.measure import LayoutRun, OpenLayouts, ProblemContext, measure_energy
 from launchwise.measuring.pairs import rounds
-from launchwise.measuring.rows import Repeated, Rest, timed_row
+from launchwise.measuring.repeats import Repeated, Rest, timed_row
 from launchwise.workloads.device import HostRun, LibraryRun, OutOfMemory
 from launchwise.workloads.space import configurations
 from launchwise.workloads.spec import load_spec

@@ -9,7 +9,7 @@ from samples import ROOT
 from launchwise.base.errors import UserError
 from launchwise.base.typed import read_yaml
 from launchwise.experiment.method import Method
-from launchwise.measuring.rows import check_one_way, make_row, rows_to_table
+from launchwise.measuring.repeats import check_one_way, make_row, rows_to_table
 from launchwise.measuring.sweep import seconds_of
 from launchwise.measuring.tasks import control_of, drifted_rows, energy_tasks, second_attempts
 from launchwise.tables.files import read_table, write_table

@@ -4,7 +4,7 @@ from collections import Counter
 
 from supervising import expected_keys, names, rows_of, sweep
 
-from launchwise.measuring.rows import rows_to_table
+from launchwise.measuring.repeats import rows_to_table
 from launchwise.tables.files import read_table, write_table
 from launchwise.tables.measurements import measurement_schema
 

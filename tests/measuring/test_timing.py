@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from launchwise.base.robust import outcome
 from launchwise.experiment.method import Repeats
-from launchwise.measuring.rows import LONGEST_REST, Rest, relative_error, repeat
+from launchwise.measuring.repeats import LONGEST_REST, Rest, relative_error, repeat
 from launchwise.tables.rows import of_repeats
 
 

@@ -11,7 +11,7 @@ from supervising import rows_of, sweep
 
 from launchwise.cli.app import main
 from launchwise.cli.check import cpu_runs
-from launchwise.measuring.rows import rows_to_table
+from launchwise.measuring.repeats import rows_to_table
 from launchwise.workloads.spec import load_spec
 from tests.measuring import test_triton as compiling
 from tests.measuring.conftest import MISTAKES

@@ -11,7 +11,7 @@ from mistakes import planted
 from launchwise.experiment.method import Method, Repeats
 from launchwise.gpus.machine import Fastest
 from launchwise.measuring.journal import Journal, read_journal, read_notes
-from launchwise.measuring.rows import rows_to_table
+from launchwise.measuring.repeats import rows_to_table
 from launchwise.measuring.shard import Claims
 from launchwise.measuring.sweep import measure_shard
 from launchwise.measuring.tasks import CONTROL_SHARE, remaining, second_attempts

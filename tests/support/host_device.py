@@ -19,7 +19,7 @@ from launchwise.experiment.method import Method, Repeats
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.job import Hear, Part
 from launchwise.measuring.measure import OnDevice
-from launchwise.measuring.rows import Repeated
+from launchwise.measuring.repeats import Repeated
 from launchwise.measuring.serving import Task, serve
 from launchwise.workloads.builds import Build
 from launchwise.workloads.declared.declared_workload import load_workload

@@ -12,7 +12,7 @@ import pandas as pd
 from launchwise.exporting.entries import Entry
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import Interval
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 
 MOST_PROBLEMS = 6  # Problems of a GPU: the number of GPUs is the question, not that of rows
 WITH_MODELS = 30  # GPUs that evaluation and predictions hold: more than a study's page shows

@@ -21,7 +21,7 @@ from launchwise.exporting.table import AnswerTable
 from launchwise.gpus.profile import write_profile
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final, read_final
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.tables.rows import selected

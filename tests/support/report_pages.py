@@ -15,7 +15,7 @@ from launchwise.report.blocks import Page
 from launchwise.report.site import assemble, writing
 from launchwise.report.site.reading import MissingStudy, failed, notices
 from launchwise.report.site.rendering import embedded, packed
-from launchwise.report.study import Run, StudyData
+from launchwise.report.study_tables import Run, StudyData
 
 RUN = Run(
     "c" * 40,

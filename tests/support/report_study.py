@@ -17,7 +17,7 @@ from launchwise.gpus.profile import Ceilings, GpuProfile
 from launchwise.learning.evaluation import summarise
 from launchwise.learning.features import Domain
 from launchwise.learning.prediction_errors import prediction_errors
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.workloads.space import baseline, used
 from launchwise.workloads.spec import Spec, load_spec
 from tests.support import samples

@@ -9,7 +9,7 @@ from typing import TypeVar
 import pandas as pd
 
 from launchwise.report.blocks import Block, Bullets, File, Fold, Section, Table, Text
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 
 Shown = Section | Sequence[Section] | Sequence[Block]
 Kind = TypeVar("Kind", bound=Block)

@@ -16,7 +16,7 @@ from host_device import HostDevice, of_job
 
 from launchwise.cuda.child import run
 from launchwise.measuring.measure import OnDevice
-from launchwise.measuring.rows import Repeated
+from launchwise.measuring.repeats import Repeated
 
 
 class StagedDevice(HostDevice):

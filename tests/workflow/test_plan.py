@@ -101,7 +101,7 @@ def print_rules(words):
     from snakemake.api import SnakemakeApi
     from snakemake.settings.types import OutputSettings, Quietness, ResourceSettings
 
-    from launchwise.workflow.contests import Contests
+    from launchwise.workflow.answer_checks import Contests
     from launchwise.workflow.plan import Code
     from launchwise.workflow.studies import Studies
 

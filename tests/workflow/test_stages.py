@@ -10,7 +10,7 @@ from launchwise.experiment.experiment import DOUBTS
 from launchwise.experiment.loading import load_experiment, unknown_study
 from launchwise.gpus.datasheets import CARDS_FILE, REFERENCE_PROFILE
 from launchwise.gpus.profile import LIKENESS_FACTS, write_profile
-from launchwise.workflow.contests import Contests, recorded_workloads
+from launchwise.workflow.answer_checks import Contests, recorded_workloads
 from launchwise.workflow.plan import Code, architectures, in_order, problems_for
 from launchwise.workflow.studies import Studies, Values
 from launchwise.workflow.sweeps import Cluster, Sweeps, prior_extended, prior_facts, prior_gpus

@@ -13,7 +13,7 @@ from test_acoustic_simulation import by_numpy
 
 from kernels.acoustic.simulation import propagate
 from launchwise.measuring.journal import read_notes
-from launchwise.measuring.rows import rows_to_table
+from launchwise.measuring.repeats import rows_to_table
 from launchwise.measuring.sweep import seconds_of
 from launchwise.workloads import space
 from launchwise.workloads.space import gpu_facts

@@ -12,7 +12,7 @@ from launchwise.experiment.published import Records
 from launchwise.gpus.datasheets import described_profile, read_cards, reference_efficiency
 from launchwise.learning.analytical import CostModel
 from launchwise.report.blocks import Section
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.workloads.space import baseline
 from tests.support.report_study import known_spec, swept_study
 from tests.support.shown import notes

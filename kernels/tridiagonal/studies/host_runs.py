@@ -18,7 +18,7 @@ from launchwise.base.vectors import Columns
 from launchwise.learning.row_arrays import arrays
 from launchwise.learning.splits import asked_about
 from launchwise.report.answer.tunables import LOSSES, fixed_loss
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.tables.rows import OF_ROUNDS, fastest_rows, ratio_limits, tied
 from launchwise.tables.times import PAIRS
 from launchwise.workloads.metrics import MEASURED

@@ -23,7 +23,7 @@ from launchwise.cli.check.small_problems import SEED
 from launchwise.cpu.device import ORDERS, CpuDevice
 from launchwise.cpu.loaded import GUARDS
 from launchwise.cpu.toolchain import CannotRun
-from launchwise.measuring.rows import complaint
+from launchwise.measuring.repeats import complaint
 from launchwise.workloads.declared.declared_session import UNCHANGED
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.device import HostRun, LaunchFailed, OutOfMemory

@@ -23,7 +23,7 @@ from launchwise.base.storage import read_bytes, write_bytes, write_text
 from launchwise.cli.new.headers import remarks
 from launchwise.cli.new.python.kernels import Code, Draft, Facts
 from launchwise.cli.new.signature import Kernel, Source, choose, read_source
-from launchwise.cli.new.writing import RESERVED, spec_text
+from launchwise.cli.new.spec_text import RESERVED, spec_text
 from launchwise.cli.new.yaml_lines import QUESTION
 from launchwise.workloads.builds import TRITON
 from launchwise.workloads.parts import compiler_option

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from launchwise.base.literals import whole
 from launchwise.cli.new.body import coefficient, length_of, names_of, written
 from launchwise.cli.new.indices import AXES, Indices
-from launchwise.cli.new.tunables import VALUES, Tunable, as_block, block_values
+from launchwise.cli.new.undeclared import VALUES, Tunable, as_block, block_values
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from launchwise.measuring.measure import (
     sustained,
     times_ms,
 )
-from launchwise.measuring.rows import RESTORED, complaint
+from launchwise.measuring.repeats import RESTORED, complaint
 from launchwise.workloads.device import HostRun, LibraryRun, Runnable
 from launchwise.workloads.space import Configuration
 

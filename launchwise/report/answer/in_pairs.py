@@ -31,7 +31,7 @@ from launchwise.report.fields import (
 from launchwise.report.numbers import contests, records
 from launchwise.report.pages.index_page import tuning_gain
 from launchwise.report.pages.sweep_health import gpu_minutes
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.tables.measurements import with_role
 from launchwise.tables.rows import Z95, row_numbers
 

@@ -24,7 +24,7 @@ from launchwise.report.blocks import (
 )
 from launchwise.report.numbers import STOPPED_EARLY, configuration_names, records, shown_problem
 from launchwise.report.site import rendering
-from launchwise.report.study import StudyData, remembered
+from launchwise.report.study_tables import StudyData, remembered
 from launchwise.report.theme import row_of
 from launchwise.tables.rows import IMPORTED, fastest_rows, is_baseline, row_numbers, selected
 from launchwise.workloads.metrics import MEASURED, STATUSES, SWEEP, Shown

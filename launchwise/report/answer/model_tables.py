@@ -27,7 +27,7 @@ from launchwise.report.numbers import (
     score_of,
     scores_on,
 )
-from launchwise.report.study import MODELS, StudyData
+from launchwise.report.study_tables import MODELS, StudyData
 from launchwise.tables.rows import Z95, fastest_rows
 
 SCORES = [

@@ -20,7 +20,7 @@ from launchwise.learning.row_arrays import least_ms
 from launchwise.report import numbers, wording
 from launchwise.report.blocks import Block, Bullets, Section, Text
 from launchwise.report.fields import decimals, field, grouped, table_of
-from launchwise.report.study import StudyData, remembered
+from launchwise.report.study_tables import StudyData, remembered
 
 NOTE = (
     "The error of a row is |predicted / measured - 1|, over all candidates of the test problems "

@@ -13,7 +13,7 @@ from launchwise.report.blocks import Block, Figure, Panel, Section, Table, Text
 from launchwise.report.fields import Field, field, file_of, grouped, percents, significant, table_of
 from launchwise.report.numbers import winners
 from launchwise.report.pages import card_ratios
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.report.theme import has_sizes, kinds_of, row_of, size_layout
 from launchwise.workloads.metrics import COUNTERS
 

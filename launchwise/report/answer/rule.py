@@ -32,7 +32,7 @@ from launchwise.report.numbers import (
     score_of,
 )
 from launchwise.report.pages import finder
-from launchwise.report.study import StudyData, remembered
+from launchwise.report.study_tables import StudyData, remembered
 from launchwise.tables.rows import row_numbers
 
 MOST_RANGES = 3

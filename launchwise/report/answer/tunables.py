@@ -18,7 +18,7 @@ from launchwise.learning.row_arrays import arrays
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Cell, Section, Table, Text
 from launchwise.report.fields import by_gpu, decimals, field, file_of, table_of
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.tables.rows import UNTOLD, is_baseline, row_numbers
 from launchwise.workloads.metrics import MEASURED
 from launchwise.workloads.space import gpu_facts

@@ -36,7 +36,7 @@ from launchwise.report.fields import (
     table_of,
 )
 from launchwise.report.numbers import configuration_names, fixed_sets, fractions, over_named
-from launchwise.report.study import CONFIGURATIONS, StudyData, remembered
+from launchwise.report.study_tables import CONFIGURATIONS, StudyData, remembered
 from launchwise.report.theme import has_sizes, kinds_of, size_layout
 from launchwise.tables.rows import is_baseline
 

@@ -24,7 +24,7 @@ from launchwise.report.answer.predicted_times import predicted_choices
 from launchwise.report.blocks import Block, Section, Table, Text
 from launchwise.report.fields import field, table_of
 from launchwise.report.numbers import records, winners
-from launchwise.report.study import StudyData, remembered
+from launchwise.report.study_tables import StudyData, remembered
 from launchwise.tables.rows import DEFAULT_ERROR, Z95, row_numbers
 from launchwise.workloads.space import feasible, gpu_facts
 

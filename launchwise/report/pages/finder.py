@@ -29,7 +29,7 @@ from launchwise.report.blocks import Finder
 from launchwise.report.numbers import records, scores_on, shown_problem
 from launchwise.report.pages.sweep_health import Health
 from launchwise.report.site.rendering import in_preorder
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.tables.measurements import SPEEDUPS
 from launchwise.workloads import launch_shapes as problem_limits
 from launchwise.workloads.launch_shapes import LaunchExpressions, launch_expressions

@@ -23,7 +23,7 @@ from launchwise.report.blocks import MISSING, Block, Compared, Fold, Section
 from launchwise.report.fields import by_gpu, field, of_texts, significant
 from launchwise.report.numbers import contests, winners
 from launchwise.report.pages import card_ratios
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.report.theme import rounded
 from launchwise.tables.rows import row_numbers
 

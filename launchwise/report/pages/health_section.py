@@ -27,7 +27,7 @@ from launchwise.report.pages.sweep_health import (
     gpu_minutes,
     worst_first,
 )
-from launchwise.report.study import Run, StudyData
+from launchwise.report.study_tables import Run, StudyData
 from launchwise.workloads.parts import Value
 
 LIMITS = (

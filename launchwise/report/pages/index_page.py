@@ -24,7 +24,7 @@ from launchwise.report.fields import (
 )
 from launchwise.report.numbers import winners
 from launchwise.report.pages import card_ratios, finder
-from launchwise.report.study import StudyData, remembered
+from launchwise.report.study_tables import StudyData, remembered
 from launchwise.tables.measurements import faster_libraries
 
 

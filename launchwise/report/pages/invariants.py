@@ -16,7 +16,7 @@ from launchwise.report import wording
 from launchwise.report.blocks import Block, Notice, Section, Text
 from launchwise.report.fields import field, table_of
 from launchwise.report.numbers import records
-from launchwise.report.study import StudyData, remembered
+from launchwise.report.study_tables import StudyData, remembered
 from launchwise.tables.times import PAIRS
 
 log = logging.getLogger("launchwise")

@@ -13,7 +13,7 @@ from launchwise.exporting.worth import measuring_s
 from launchwise.learning.answers import MEASURED as BASIS
 from launchwise.measuring.telemetry import THROTTLED, reasons_in
 from launchwise.report import wording
-from launchwise.report.study import StudyData, remembered
+from launchwise.report.study_tables import StudyData, remembered
 from launchwise.workloads.metrics import UNKNOWN, UNVERIFIED
 from launchwise.workloads.parts import Value
 from launchwise.workloads.spec import Spec

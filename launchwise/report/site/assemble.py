@@ -1,8 +1,9 @@
 """Every page of the report, and every section in its order: also those that a study brings along.
 
 ``section.py`` of a study's folder defines ``sections(study, published)``: a
-:class:`~launchwise.report.study.StudyData` and the tables of ``published/*.csv`` in, a list of
-:class:`~launchwise.report.blocks.Section` out. Their ids begin with the study's name and a hyphen.
+:class:`~launchwise.report.study_tables.StudyData` and the tables of ``published/*.csv`` in, a list
+of :class:`~launchwise.report.blocks.Section` out. Their ids begin with the study's name and
+a hyphen.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from launchwise.report.pages.index_page import named_gpus
 from launchwise.report.pages.sweep_health import Health
 from launchwise.report.site.reading import MissingStudy, made
 from launchwise.report.site.rendering import check_sections, parts_of
-from launchwise.report.study import Run, StudyData
+from launchwise.report.study_tables import Run, StudyData
 from launchwise.workloads.declared.own_functions import import_from, own_error
 
 

@@ -31,7 +31,7 @@ from launchwise.report import wording
 from launchwise.report.blocks import Fold, Notice, Page, Section, Text
 from launchwise.report.fields import field, table_of
 from launchwise.report.site.rendering import parts_of, render
-from launchwise.report.study import NEVER_SHOWN, StudyData
+from launchwise.report.study_tables import NEVER_SHOWN, StudyData
 from launchwise.tables import files as tables
 from launchwise.tables.learning import curves_schema, evaluation_schema, published_times_schema
 from launchwise.tables.measurements import (

@@ -37,7 +37,7 @@ from launchwise.report.site.rendering import (
     parts_of,
     render,
 )
-from launchwise.report.study import CONFIGURATIONS, MODELS, Run, StudyData
+from launchwise.report.study_tables import CONFIGURATIONS, MODELS, Run, StudyData
 
 
 class Part(NamedTuple):

@@ -9,7 +9,7 @@ from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
 from launchwise.report.blocks import Table
 from launchwise.report.fields import of_texts
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.tables.rows import selected
 
 from .paper_tables import PROGRAM

@@ -15,7 +15,7 @@ from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Cell, Table
 from launchwise.report.fields import THEIRS, decimals, field, grouped, table_of
 from launchwise.report.numbers import of_one_launch, records
-from launchwise.report.study import StudyData, remembered
+from launchwise.report.study_tables import StudyData, remembered
 from launchwise.tables.times import by_sweep
 
 ONCE = "one launch"  # detail of a cell without a figure, as its row was stopped early

@@ -26,7 +26,7 @@ from launchwise.report.fields import (
     table_of,
 )
 from launchwise.report.numbers import STOPPED_EARLY
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.tables.rows import selected
 
 FILE = Path("recorded", "recipe.json")

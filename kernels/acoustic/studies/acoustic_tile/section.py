@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Bullets, Fold, Section, Text
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 
 from . import claims, paper_tables, recipe
 

@@ -13,7 +13,7 @@ from launchwise.learning.merit import geometric_mean
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Section, Text
 from launchwise.report.fields import decimals, field, table_of
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.tables.times import by_sweep
 
 LANGUAGES = {"triton": "Triton", "tensor_tiles": "CUDA", "few_rows": "CUDA"}

@@ -17,7 +17,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.splits import Case
 from launchwise.report import wording
 from launchwise.report.numbers import records
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.tables.rows import fastest_rows
 from launchwise.tables.times import by_sweep
 from launchwise.workloads.metrics import TIMED

@@ -13,7 +13,7 @@ from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Bullets, Fold, Section, Table, Text
 from launchwise.report.fields import Field, decimals, field, grouped, table_of
 from launchwise.report.numbers import records
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.tables.times import by_sweep
 from launchwise.workloads.metrics import TIMED
 from launchwise.workloads.space import baseline

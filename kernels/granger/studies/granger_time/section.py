@@ -22,7 +22,7 @@ from launchwise.report.fields import (
     significant,
     table_of,
 )
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 
 from .formula import BEST, ONCE, PUBLISHED, Known, Rates, Row, Source, size
 from .launches import launches

@@ -11,7 +11,7 @@ from launchwise.base.robust import EQUAL
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING
 from launchwise.report.numbers import STOPPED_EARLY, of_one_launch, records
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.tables.rows import fastest_rows, selected
 from launchwise.tables.times import PAIRS
 from launchwise.workloads.metrics import MEASURED

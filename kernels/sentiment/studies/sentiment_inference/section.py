@@ -11,7 +11,7 @@ from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Block, Cell, Section, Text
 from launchwise.report.fields import contradictions, field, grouped, of_texts, table_of
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.workloads.metrics import MEASURED
 
 from ...host.launches import Choice, intermediate_bytes

@@ -8,7 +8,7 @@ from launchwise.experiment.published import Records, facts_of
 from launchwise.report import theme, wording
 from launchwise.report.blocks import MISSING, Block, Figure, Panel, Section, Table, Text
 from launchwise.report.fields import THEIRS, Part, beside, field, grouped, lines, table_of
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 
 from ...learning.optima import corrected_optima
 from ..host_runs import levelled, shortened

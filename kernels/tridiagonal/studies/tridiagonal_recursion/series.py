@@ -23,7 +23,7 @@ from launchwise.report import wording
 from launchwise.report.blocks import Block, Fold, Text
 from launchwise.report.fields import field, grouped, significant, table_of
 from launchwise.report.numbers import records
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.report.theme import kinds_of
 from launchwise.tables.visits import whole_errors
 from launchwise.workloads.spec import Spec

@@ -21,7 +21,7 @@ from launchwise.report.fields import (
     table_of,
 )
 from launchwise.report.numbers import records
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 
 from ...recommenders.stream_law.choice import compare_optima, goodness_of_fit
 from ...recommenders.stream_law.laws import (

@@ -12,7 +12,7 @@ from launchwise.report import theme, wording
 from launchwise.report.blocks import MISSING, Figure, Key, Panel
 from launchwise.report.fields import decimals, field, grouped, lines, significant
 from launchwise.report.numbers import records
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.tables.rows import ratio_limits, tied
 from launchwise.tables.times import PAIRS, by_sweep
 

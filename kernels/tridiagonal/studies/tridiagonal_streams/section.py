@@ -21,7 +21,7 @@ from launchwise.report.fields import (
     percents,
     table_of,
 )
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 
 from ...recommenders.stream_law.laws import PUBLISHED_OVERHEAD, PUBLISHED_SUM
 from ..host_runs import JUDGED, shortened

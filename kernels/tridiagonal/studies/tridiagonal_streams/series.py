@@ -10,7 +10,7 @@ from launchwise.base.errors import UserError
 from launchwise.experiment.method import Selection
 from launchwise.learning.features import Domain
 from launchwise.learning.splits import asked_about
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.report.theme import kinds_of
 from launchwise.tables.times import by_sweep
 from launchwise.workloads.metrics import MEASURED

@@ -12,7 +12,7 @@ from launchwise.experiment.published import Records
 from launchwise.report import theme, wording
 from launchwise.report.blocks import Block, Figure, Key, Panel, Text
 from launchwise.report.fields import THEIRS, Field, beside, by_key, field, grouped
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 
 from ...recommenders.stream_law.choice import OVERLAPPED, overlapped_ms
 from ...recommenders.stream_law.laws import PUBLISHED_SUM, CreationLaw, Law, predicted_streams

@@ -27,7 +27,7 @@ from launchwise.report.fields import (
     grouped,
     table_of,
 )
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.workloads import space
 from launchwise.workloads.parts import Value
 from launchwise.workloads.space import configurations, gpu_facts

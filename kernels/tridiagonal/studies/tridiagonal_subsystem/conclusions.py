@@ -10,7 +10,7 @@ from launchwise.experiment.published import Records, facts_of
 from launchwise.report import wording
 from launchwise.report.blocks import MISSING, Table
 from launchwise.report.fields import of_texts
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 
 from ...learning.optima import mean_loss
 from ..host_runs import APART, SOLVERS, alike, slower

@@ -13,7 +13,7 @@ from launchwise.learning.row_arrays import arrays
 from launchwise.report import theme, wording
 from launchwise.report.blocks import MISSING, Block, Figure, Fold, Panel
 from launchwise.report.fields import decimals, field, lines, table_of
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.report.theme import kinds_of
 
 from ..host_runs import alike, fixed_losses, host_runs, repeated

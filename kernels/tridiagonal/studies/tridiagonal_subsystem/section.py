@@ -21,7 +21,7 @@ from launchwise.report.fields import (
     significant,
     table_of,
 )
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 
 from ..host_runs import JUDGED, shortened
 from ..neighbours import Learnt, fields

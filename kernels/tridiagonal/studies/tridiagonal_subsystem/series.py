@@ -17,7 +17,7 @@ import pandas as pd
 from launchwise.report import wording
 from launchwise.report.fields import field
 from launchwise.report.numbers import STOPPED_EARLY
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.report.theme import kinds_of
 from launchwise.tables.times import PAIRS
 from launchwise.workloads.spec import Spec

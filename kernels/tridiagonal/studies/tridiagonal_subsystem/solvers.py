@@ -15,7 +15,7 @@ from launchwise.learning.row_arrays import arrays
 from launchwise.report import wording
 from launchwise.report.blocks import Block, Fold, Text
 from launchwise.report.fields import Field, decimals, field, grouped, significant, table_of
-from launchwise.report.study import StudyData
+from launchwise.report.study_tables import StudyData
 from launchwise.report.theme import kinds_of
 
 from ..host_runs import ANY_VARIANT, SOLVERS, THREADS, alike, host_runs, least, slower

@@ -9,8 +9,8 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.expressions import names_in, substituted
-from launchwise.cli.new.python.device import Trace, Use
 from launchwise.cli.new.python.host import Host
+from launchwise.cli.new.python.interpreter import Trace, Use
 from launchwise.cli.new.python.kernels import Kernel
 from launchwise.cli.new.yaml_lines import REFERENCE, Line, head, spec_of
 from launchwise.workloads.sources import OPTIONS

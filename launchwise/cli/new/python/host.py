@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from launchwise.base.expressions import names_in
-from launchwise.cli.new.python.device import Trace, Use
+from launchwise.cli.new.python.interpreter import Trace, Use
 from launchwise.cli.new.python.kernels import TYPES, Kernel, Launch, Literal
 from launchwise.cli.new.python.tensors import (
     Shape,

@@ -23,9 +23,9 @@ from typing import Any
 from launchwise.base.errors import UserError, unknown
 from launchwise.base.names import last_name
 from launchwise.base.work import end_with_the_starter
-from launchwise.cli.new.python.device import Trace
 from launchwise.cli.new.python.draft import Decisions
 from launchwise.cli.new.python.host import Host, attempts, functions_of
+from launchwise.cli.new.python.interpreter import Trace
 from launchwise.cli.new.python.kernels import Code, Draft, Facts, Kernel
 from launchwise.cli.new.python.stand_ins import BUILTINS, CODES
 from launchwise.cli.new.python.texts import Excerpt, is_jit, names_read

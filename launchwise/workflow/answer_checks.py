@@ -198,7 +198,7 @@ class Contests:
         return {"gpu": "|".join(gpus) or "(?!)", "study": pattern(self._values.blind)}
 
     def blind_files(self, gpu: str, study: str) -> dict[str, str]:
-        """Files of a blind test (:class:`launchwise.workflow.contests.BlindTest`). ``study``: its
+        """Files of a blind test (:class:`BlindTest`). ``study``: its
         name, after :data:`DRAWN` for a later one."""
         kinds = zip(("frozen", "sweep", "pairs"), BLIND_FILES, strict=True)
         scores = {"rows": "csv", "summary": "json"}

@@ -10,7 +10,7 @@ from typing import Any
 from launchwise.base.expressions import evaluate
 from launchwise.cli.new.shapes import Reading, draft_shape
 from launchwise.cli.new.signature import Kernel, Parameter, Source
-from launchwise.cli.new.tunables import needed_nodes, used_constants
+from launchwise.cli.new.undeclared import needed_nodes, used_constants
 from launchwise.cli.new.yaml_lines import Line
 from launchwise.cuda_text.syntax import child, has_word, plain, text_of, walk
 from launchwise.cuda_text.types import BYTES
