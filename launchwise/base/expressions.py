@@ -96,10 +96,8 @@ def _compiled(node: ast.expr, arithmetic: Arithmetic) -> Closure:
             return lambda names: constant
         case ast.Name(name):
             return itemgetter(name)
-        case ast.Tuple(parts):
+        case ast.Tuple(parts) | ast.List(parts):
             return applied(lambda *items: items, *map(of, parts))
-        case ast.List(parts):
-            return applied(lambda *items: [*items], *map(of, parts))
         case ast.Call(ast.Name(name), parts):
             return applied(arithmetic.functions[name], *map(of, parts))
         case ast.IfExp(test, body, orelse):

@@ -9,13 +9,13 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from typing import Any
 
 import numpy as np
 
 from launchwise.base.arithmetic import FUNCTIONS, OPERATORS, next_power_of_2
-from launchwise.base.expressions import Arithmetic, applied, compiled, names_in, parsed
+from launchwise.base.expressions import Arithmetic, applied, compiled, names_in
 
 _LARGEST = float(1 << 62)
 
@@ -124,11 +124,40 @@ COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 INFIX = ("+", "-", "*", *COMPARISONS)
 """Signs that stand between two operands in most languages, with the same meaning for integers."""
 
+
+def _node(*parts: Any) -> list[Any]:
+    if any(isinstance(part, tuple) for part in parts):
+        raise ValueError("a list of values stands where one value can")
+    return [*parts]
+
+
+def _within(value: Any, members: Any) -> list[Any]:
+    if not isinstance(members, tuple) or not members:
+        raise ValueError("no list of values follows `in`")
+    return _node("or", *(_node("==", value, one) for one in members))
+
+
+class _Names(dict[str, Any]):
+    def __missing__(self, name: str) -> Any:
+        return ["name", name]
+
+
 _SIGNS: dict[type[ast.AST], str] = {
     **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**"},
     **{ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="},
-    **{ast.And: "and", ast.Or: "or", ast.Not: "not", ast.USub: "negative"},
+    **{ast.Not: "not", ast.USub: "negative"},
 }
+_LISTS = Arithmetic(
+    operators={
+        **{kind: partial(_node, sign) for kind, sign in _SIGNS.items()},
+        ast.In: _within,
+        ast.NotIn: lambda value, members: ["not", _within(value, members)],
+    },
+    functions={name: partial(_node, name) for name in FUNCTIONS},
+    choose=partial(applied, partial(_node, "if")),
+    every=lambda conditions: applied(partial(_node, "and"), *conditions),
+    some=lambda conditions: applied(partial(_node, "or"), *conditions),
+)
 _SIMPLE = {"name", "if", "and", "or", "not", "negative", "//", "%", *INFIX}
 
 
@@ -140,7 +169,10 @@ def nested(text: str) -> Any:
     are joined by ``and``, ``in`` becomes equalities. What is no list is a value. Raises ValueError
     when it divides by ``/``, or has another operator that these lists do not.
     """
-    return _nested(parsed(text))
+    try:
+        return _node(compiled(text, _LISTS)(_Names()))[0]
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"{text!r} cannot be written in other languages: {error}") from error
 
 
 def is_simple(text: str) -> bool:
@@ -155,36 +187,3 @@ def _is_simple(node: Any) -> bool:
     return not isinstance(node, list) or (
         node[0] in _SIMPLE and (node[0] == "name" or all(map(_is_simple, node[1:])))
     )
-
-
-def _nested(node: ast.expr) -> Any:
-    match node:
-        case ast.Name(name):
-            return ["name", name]
-        case ast.Constant(value):
-            return int(value) if isinstance(value, bool) else value
-        case ast.IfExp(test, body, orelse):
-            return ["if", _nested(test), _nested(body), _nested(orelse)]
-        case ast.BoolOp(sign, parts):
-            return [_SIGNS[type(sign)], *map(_nested, parts)]
-        case ast.Call(ast.Name(name), parts):
-            return [name, *map(_nested, parts)]
-        case ast.UnaryOp(sign, operand) if type(sign) in _SIGNS:
-            return [_SIGNS[type(sign)], _nested(operand)]
-        case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
-            return [_SIGNS[type(sign)], _nested(left), _nested(right)]
-        case ast.Compare(left, signs, others):
-            pairs = zip([left, *others], signs, others, strict=False)
-            every = [_compared(*each) for each in pairs]
-            return every[0] if len(every) == 1 else ["and", *every]
-    raise ValueError(f"{ast.unparse(node)!r} cannot be written in other languages")
-
-
-def _compared(left: ast.expr, sign: ast.cmpop, right: ast.expr) -> Any:
-    match sign, right:
-        case ((ast.In() | ast.NotIn()), (ast.Tuple([_, *_]) | ast.List([_, *_]))):
-            either = ["or", *(["==", _nested(left), _nested(one)] for one in right.elts)]
-            return either if isinstance(sign, ast.In) else ["not", either]
-        case ((ast.In() | ast.NotIn()), _):
-            raise ValueError(f"{ast.unparse(right)!r} is no list of values")
-    return [_SIGNS[type(sign)], _nested(left), _nested(right)]

@@ -116,7 +116,7 @@ def cpp_expression(text: str, members: Mapping[str, str], quoted: Callable[[str]
             case [sign, *parts] if sign in _FUNCTIONS:
                 return f"detail::{_FUNCTIONS[sign]}({', '.join(map(argument, parts))})"
             case int() | float():
-                return repr(node)
+                return repr(+node)  # a truth value counts as 0 or 1
         raise ValueError(f"{node[0]!r} cannot be written in C++")
 
     def condition(node: Any) -> str:
