@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from launchwise.base.triton_answers import autotuned
     from launchwise.base.triton_cache import warm_autotune_cache
+    from launchwise.base.triton_launches import autotuned
 
 __all__ = ["autotuned", "warm_autotune_cache"]
 __version__ = "0.2.0.dev0"
 
-_MODULES = {"autotuned": "triton_answers", "warm_autotune_cache": "triton_cache"}
+_MODULES = {"autotuned": "triton_launches", "warm_autotune_cache": "triton_cache"}
 
 
 def __getattr__(name: str) -> Any:

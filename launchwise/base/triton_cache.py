@@ -8,7 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from launchwise.base.triton_answers import OPTIONS, Answers, check_kernel, current_device
+from launchwise.base.triton_answers import OPTIONS, Answers
+from launchwise.base.triton_launches import check_kernel, current_device
 
 Values = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Problem to the values of arguments."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from launchwise.base.arithmetic import FUNCTIONS, OPERATORS, next_power_of_2
-from launchwise.base.expressions import Arithmetic, applied, compiled, names_in
+from launchwise.base.expressions import Arithmetic, applied, compiled, names_in, parsed
 
 _LARGEST = float(1 << 62)
 
@@ -158,7 +158,6 @@ _LISTS = Arithmetic(
     every=lambda conditions: applied(partial(_node, "and"), *conditions),
     some=lambda conditions: applied(partial(_node, "or"), *conditions),
 )
-_SIMPLE = {"name", "if", "and", "or", "not", "negative", "//", "%", *INFIX}
 
 
 def nested(text: str) -> Any:
@@ -178,12 +177,7 @@ def nested(text: str) -> Any:
 def is_simple(text: str) -> bool:
     """Whether an expression has neither functions nor powers, and other languages can write it."""
     try:
-        return _is_simple(nested(text))
+        nested(text)
     except ValueError:
         return False
-
-
-def _is_simple(node: Any) -> bool:
-    return not isinstance(node, list) or (
-        node[0] in _SIMPLE and (node[0] == "name" or all(map(_is_simple, node[1:])))
-    )
+    return not any(isinstance(node, ast.Call | ast.Pow) for node in ast.walk(parsed(text)))

@@ -10,10 +10,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import getsource
 from pathlib import Path
 from typing import Any
 
-from launchwise.base import triton_answers
+from launchwise.base import triton_answers, triton_launches
 from launchwise.base.errors import UserError
 from launchwise.base.names import SPEC_FILE
 from launchwise.base.storage import write_text
@@ -23,6 +24,7 @@ from launchwise.workloads.sources import OPTIONS, TritonFunction, triton_functio
 from launchwise.workloads.spec import Spec
 
 MODULE = "launchwise_triton.py"
+FACTS = ("drivers", "toolkits", "days")  # of a device
 
 _STRIDE = re.compile(r"stride|pitch|^ld[a-z]?$|^ld_", re.IGNORECASE)
 """In the name of an argument that is a distance in memory."""
@@ -44,8 +46,9 @@ def write_triton(folder: Path, table: Mapping[str, Any], spec: Spec, decision: s
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / f"{table['study']}.json", as_lines(content))
     write_text(folder / str(content["decision"]), decision)
-    module = Path(str(triton_answers.__file__)).read_text(encoding="utf-8")
-    write_text(folder / MODULE, f"# Written by launchwise export.\n{module}")
+    reader, launcher = getsource(triton_answers), getsource(triton_launches)
+    launcher = re.sub(r"^from (__future__|launchwise)\b.*\n", "", launcher, flags=re.MULTILINE)
+    write_text(folder / MODULE, f"# Written by launchwise export.\n{reader}\n\n{launcher}")
 
 
 def triton_content(table: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
@@ -87,7 +90,10 @@ def triton_content(table: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
             if each.name in spec.macros and each.name not in own
         },
         **{"tunables": own, "fallback": fallback},
-        "devices": {each["name"]: _device(each) for each in table["devices"]},
+        "devices": {
+            each["name"]: {"names": each["cuda_names"], **{name: each[name] for name in FACTS}}
+            for each in table["devices"]
+        },
         "answers": answers,
     }
 
@@ -152,11 +158,6 @@ def _values(configuration: Mapping[str, Value], spec: Spec, own: Sequence[str]) 
         else spec.value(spec.macros[name], configuration)
         for name in own
     ]
-
-
-def _device(device: Mapping[str, Any]) -> dict[str, Any]:
-    facts = ("drivers", "toolkits", "days")
-    return {"names": device["cuda_names"], **{name: device[name] for name in facts}}
 
 
 def _places(

@@ -15,7 +15,7 @@ from samples import ROOT
 from triton_examples import ANSWERS, plain, scaled_answers, scaled_spec, scaled_table
 
 import launchwise
-from launchwise.base import triton_answers
+from launchwise.base import triton_launches
 from launchwise.base.errors import UserError
 from launchwise.base.triton_answers import AnswerError
 from launchwise.base.typed import read_yaml
@@ -121,14 +121,14 @@ def test_each_device_has_its_own_answers(made, monkeypatch):
         get_device_name=lambda number: names[number],
     )
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
-    triton_answers.name_of.cache_clear()
+    triton_launches.name_of.cache_clear()
     jit = kernel()
     decorated = launchwise.autotuned(made)(jit)
     for number, block in ((0, 128), (1, 64)) * 2:
         current[0] = number
         decorated[(1,)](*arguments(16, 1000))
         assert jit.launches[-1]["BLOCK"] == block
-    triton_answers.name_of.cache_clear()
+    triton_launches.name_of.cache_clear()
 
 
 def test_an_unknown_device_takes_the_fallback_and_says_so_once(made):
@@ -214,7 +214,7 @@ def test_ranks_agree_and_need_nothing_but_the_three_files(made):
 
 def test_the_decorator_loads_no_library_of_launchwise(made):
     program = (
-        "import sys, launchwise, launchwise.base.triton_answers\n"
+        "import sys, launchwise, launchwise.base.triton_launches\n"
         "heavy = {'numpy', 'pandas', 'sklearn', 'pydantic', 'yaml', 'typer', 'torch', 'triton'}\n"
         "assert not heavy & {*sys.modules}, heavy & {*sys.modules}\n"
     )
