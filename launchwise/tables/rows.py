@@ -105,7 +105,9 @@ def fastest_rows(rows: pd.DataFrame, columns: Sequence[str], spec: Spec) -> pd.D
     times, groups = rows["time_ms"].to_numpy(dtype=float), row_numbers(rows, columns)
     if "error" not in rows:
         rows = rows[times == least_by(groups, times)[groups]]
-        return _by_time(rows, spec).drop_duplicates(list(columns))
+        place = row_numbers(rows, spec.tunable_columns, ordered=True)
+        rows = rows.iloc[np.lexsort((place, rows["time_ms"].to_numpy()))]
+        return rows.drop_duplicates(list(columns))
     usual = rows["is_usual"].to_numpy() if "is_usual" in rows else is_baseline(rows, spec)
     sure, beside = surest(rows, groups), usual | is_baseline(rows, spec)
     named = indistinct(rows, groups, sure, beside) & ~lost(rows, groups)
@@ -209,12 +211,6 @@ def _place_of_least(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
 
 
 ONCE = "sweep"  # Basis of a time that rests on one row
-
-
-def _by_time(rows: pd.DataFrame, spec: Spec) -> pd.DataFrame:
-    """By ascending time, equal ones by the order of their configurations' columns."""
-    configurations = row_numbers(rows, spec.tunable_columns, ordered=True)
-    return rows.iloc[np.lexsort((configurations, rows["time_ms"].to_numpy()))]
 
 
 def _differing(rows: pd.DataFrame, groups: np.ndarray, usual: np.ndarray, spec: Spec) -> np.ndarray:

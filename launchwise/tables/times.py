@@ -46,7 +46,7 @@ JUDGED = ("time_ms", *SAID, "sweep_ms", "basis")
 """Columns of a judged time."""
 
 JUDGED_FROM = (
-    *("workload", "status", "time_ms", "relative_error", "sm_clock_mhz", "card"),
+    *("workload", "status", "time_ms", "relative_error", "timer", "sm_clock_mhz", "card"),
     *BACK_TO_BACK,
 )
 """Columns of a sweep that :func:`judged_times` reads, beside its keys."""
@@ -62,10 +62,10 @@ def times_schema(spec: Spec) -> Schema:
     are the same but for ``level`` where ``basis`` is ``sweep``. Where it is ``pairs``, ``time_ms``
     has the ratios that the pairs found, at the level of the sweep; ``level`` is the factor of the
     sweep's times beside those of pairs, 1 but at problems that several studies compared (see
-    :func:`judged_times`). ``paired_ms`` is what pairs measured, ``visits_apart`` the logarithm
-    of the paired ratio over that of an earlier visit of pairs, where there was one.
-    ``rounds_low_ms`` and ``rounds_high_ms`` have the least and the largest ratio to the fastest of
-    its pairs in one round, at the time of that one. Between ``time_low_ms`` and ``time_high_ms``
+    :func:`judged_times`). ``paired_ms`` is what pairs measured by the timer of the sweep,
+    ``visits_apart`` the logarithm of the paired ratio over that of an earlier visit of pairs, where
+    there was one. ``rounds_low_ms`` and ``rounds_high_ms`` have the least and the largest ratio to
+    the fastest of its pairs in one round, at its time. Between ``time_low_ms`` and ``time_high_ms``
     lie 95 % of what another visit measures. ``error`` is the standard error between visits of the
     logarithm of ``time_ms``, compared with others of its problem; ``ratio_error`` that of its
     paired ratio to another of its problem, empty where ``basis`` is ``sweep``.
@@ -120,6 +120,7 @@ def times_schema(spec: Spec) -> Schema:
             **dict.fromkeys(APART, real_column(nullable=True)),
             "blind": Column("bool"),
             "sm_clock_mhz": real_column(at_least(0), nullable=True),
+            "timer": text_column(),
             "card": text_column(),
             "sweep_row": whole_column(),
         },
@@ -179,7 +180,7 @@ def judged_times(
         found[[*APART]] = np.log(own / sweep[[*BACK_TO_BACK]].to_numpy(dtype=float))
     found["blind"] = blind
     found["sm_clock_mhz"] = sweep["sm_clock_mhz"].to_numpy(dtype=float)
-    found["card"] = sweep["card"].array
+    found["timer"], found["card"] = sweep["timer"].array, sweep["card"].array
     found["sweep_row"] = sweep.index.to_numpy(dtype=np.int64)
     compared = _take_over(found, contests, spec) if contests else None
     say_errors(found, compared, spec, others)
@@ -251,6 +252,7 @@ def _take_over(times: pd.DataFrame, contests: Sequence[pd.DataFrame], spec: Spec
     times.loc[at, [*OF_ROUNDS]] = joined[["least", "most"]].mul(unit_ms, axis=0).to_numpy()
     taken = ["paired_ms", "visits_apart"]
     times.loc[at, taken] = joined[taken].to_numpy(dtype=float)
+    times.loc[at[joined["timer"].to_numpy() != times.loc[at, "timer"]], "paired_ms"] = np.nan
     return joined
 
 
@@ -259,7 +261,7 @@ def _ratios(pairs: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     far visits lie apart, :func:`launchwise.tables.visits.by_rounds`."""
     compared = in_turn(pairs).reset_index(drop=True)
     ratios = [f"{name}_{end}" for name in RATIOS for end in ("low", "high")]
-    known = compared[[*_keys(spec), "gain", *ratios]]
+    known = compared[[*_keys(spec), "gain", *ratios, "timer"]]
     apart = np.log(compared["gain"] / compared["earlier_gain"])
     known = known.assign(paired_ms=compared["time_ms"], visits_apart=apart)
     return pd.concat([known, by_rounds(compared, spec)], axis=1)

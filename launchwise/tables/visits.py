@@ -28,6 +28,8 @@ NEAREST = 40  # Configurations that were measured twice, which say how far visit
 FEWEST = 19  # Fewest of them: the largest of so many differences bounds 95 % of others
 
 LEAST_ERROR = 5e-4  # What a clock resolves: visits that agree by chance say no less
+PLACE = ["least", "gap", "timer"]
+FAR, GRAPH = 1e3, "graph"  # No logarithms of times lie so far apart; timer of short kernels
 
 
 def by_rounds(pairs: pd.DataFrame, spec: Spec) -> pd.DataFrame:
@@ -55,19 +57,19 @@ def by_rounds(pairs: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["halves", "least", "most"])
 
 
-def places_of(logs: pd.Series, problems: np.ndarray) -> pd.DataFrame:
+def places_of(logs: pd.Series, problems: np.ndarray, timers: Any = "") -> pd.DataFrame:
     """Logarithms of times, of the least of their problem, and of their distances from it (what is
-    near it repeats better on any GPU), and numbers of problems; by the index of ``logs``."""
-    least = logs.groupby(problems).transform("min")
-    gaps = np.log(logs - least + EQUAL)
-    return pd.DataFrame({"log": logs, "least": least, "gap": gaps, "problem": problems})
+    near it repeats better on any GPU, as does what graphs replay: far from all else), and numbers
+    of problems; by the index of ``logs``."""
+    least, clock = logs.groupby(problems).transform("min"), FAR * (timers == GRAPH)
+    found = {"log": logs, "least": least, "gap": np.log(logs - least + EQUAL), "timer": clock}
+    return pd.DataFrame({**found, "problem": problems})
 
 
 def _places(timed: pd.DataFrame, spec: Spec) -> pd.DataFrame:
     """:func:`places_of` the sweep's times."""
-    return places_of(
-        np.log(timed["sweep_ms"]), row_numbers(timed, [*spec.problem_columns, "blind"])
-    )
+    problems = row_numbers(timed, [*spec.problem_columns, "blind"])
+    return places_of(np.log(timed["sweep_ms"]), problems, timed["timer"])
 
 
 def beyond_common(apart: pd.Series, near: pd.Series, problems: Any) -> pd.Series:
@@ -86,12 +88,12 @@ def _near(times_ms: pd.Series, problems: pd.Series) -> pd.Series:
 
 
 def _twice(times: pd.DataFrame, spec: Spec) -> pd.DataFrame:
-    """Places of rows that both a sweep and pairs measured, and how far ``apart``: the logarithm of
-    the ratio; ``away`` is that of the times themselves, whose levels may differ, too. Not of those
-    that alone tell the level of their problem."""
+    """Places of rows that both a sweep and pairs measured by one timer, and how far ``apart``: the
+    logarithm of the ratio; ``away`` is that of the times themselves, whose levels may differ, too.
+    Not of those that alone tell the level of their problem."""
     timed = times[times["time_ms"].notna()]
     places = _places(timed, spec)
-    paired_ms = timed["time_ms"].where(timed["basis"] != ONCE)
+    paired_ms = timed["time_ms"].where(timed["paired_ms"].notna())
     near = _near(paired_ms, places["problem"])
     alone = near & (near.groupby(places["problem"]).transform("sum") == 1)
     apart = np.abs(np.log(timed["sweep_ms"] * timed["level"] / paired_ms))
@@ -118,7 +120,7 @@ def errors_near(known: pd.DataFrame, asked: pd.DataFrame, by: str) -> np.ndarray
     if known.empty or asked.empty:
         return np.full(len(asked), np.nan)
     count = min(len(known), NEAREST + int(known["problem"].value_counts().iloc[0]))
-    near = KDTree(known[["least", "gap"]]).query(asked[["least", "gap"]], k=count)[1]
+    near = KDTree(known[PLACE]).query(asked[PLACE], k=count)[1]
     near = near.reshape(len(asked), count)
     apart = known[by].to_numpy()[near]
     apart[known["problem"].to_numpy()[near] == asked["problem"].to_numpy()[:, None]] = np.nan
@@ -156,7 +158,7 @@ def say_errors(
         ``halves``, and how far ratios lie apart ``between`` contests of the problem.
     """
     places, twice = _places(times[times["time_ms"].notna()], spec), _twice(times, spec)
-    siblings = twice.drop(columns=["gap", "least"]).sort_values("log")
+    siblings = twice.drop(columns=PLACE).sort_values("log")
     known = [twice]
     if twice["problem"].nunique() < FEWEST:
         known += _apart_from(_twice(each, spec) for each in others)

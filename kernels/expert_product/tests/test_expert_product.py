@@ -18,6 +18,9 @@ from kernels.expert_product.studies.expert_product_tile.section import SHIPPED, 
 from launchwise.base.storage import read_json
 from launchwise.base.typed import read_yaml, validated
 from launchwise.cli.app import main
+from launchwise.tables.files import read_table
+from launchwise.tables.measurements import measurement_schema, pairs_schema
+from launchwise.tables.times import judged_times
 from launchwise.workloads.declared.content import Source
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.space import LENIENT_GPU, baseline, feasible
@@ -222,6 +225,22 @@ def test_the_usual_choice_is_told_as_the_fallback_that_it_is():
             assert f"{mean:.2f}" in said
     (section,) = sections(with_files(*[{**each, "n": 3584, "k": 4096} for each in SWEEP]), {})
     assert "are 2 of the 2 problems here" in " ".join(notes(section))
+
+
+def test_limits_of_times_are_by_one_timer():
+    """Pairs beside PyTorch are timed by events, which count what graphs of the sweep do not."""
+    spec, folder = load_spec(FOLDER), ROOT / "data" / "recorded" / "h200"
+    pairs = read_table(folder / "expert_product_tile.pairs.parquet", pairs_schema(spec))
+    sweep = read_table(folder / "expert_product.parquet", measurement_schema(spec))
+    sweep = sweep.merge(pairs[spec.problem_columns].drop_duplicates())
+    times = judged_times(sweep, [pairs], spec)
+    both = pairs.merge(times, on=spec.key_columns, suffixes=("", "_swept"))
+    other = both["timer"] != both["timer_swept"]
+    assert 80 < other.sum() < 120
+    assert both["paired_ms"].isna().equals(other)
+    reach = np.log(times["time_high_ms"] / times["time_ms"]).groupby(times["timer"]).median()
+    assert reach["graph"] < 0.08
+    assert times["error"].groupby(times["timer"]).median()["graph"] < 0.03
 
 
 def test_no_recorded_layer_has_a_shipped_file():
