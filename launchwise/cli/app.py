@@ -86,11 +86,8 @@ class _Plain:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command.
-
-    ``arguments``: words after ``launchwise``; those of the process when left out.
-    Returns the exit code: 0, or :data:`MISTAKE` after one line on stderr.
-    """
+    """Run a command. ``arguments``: words after ``launchwise``; those of the process when left out.
+    Returns the exit code: 0, or :data:`MISTAKE` after one line on stderr."""
     out: Any = _Plain(sys.stdout)
     err: Any = _Plain(sys.stderr)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -104,10 +104,8 @@ TITLES = {
 
 def as_text(comparison: Comparison, worse: Sequence[str], top: int) -> list[str]:
     """Lines: each sweep with what changed, then what was compared how, then what got worse.
-
-    ``worse``: from :func:`launchwise.comparing.sweep_comparison.complaints`.
-    ``top``: most rows or problems in a list.
-    """
+    ``worse``: from :func:`launchwise.comparing.sweep_comparison.complaints`. ``top``: most rows or
+    problems in a list."""
     lines = [f"OLD {comparison.old}", f"NEW {comparison.new}"]
     for one in comparison.sweeps:
         lines += ["", *_sweep(one, comparison, top)]
@@ -226,9 +224,7 @@ _RATIO = ["ratio", "ratio_low", "ratio_high"]
 
 def as_json(comparison: Comparison, complaints: Sequence[str]) -> dict[str, Any]:
     """Everything of a comparison, JSON-able; docs/how-to/compare_sweeps.md describes it.
-
-    ``complaints``: from :func:`launchwise.comparing.sweep_comparison.complaints`.
-    """
+    ``complaints``: from :func:`launchwise.comparing.sweep_comparison.complaints`."""
     return {
         "version": VERSION,
         "old": comparison.old,

@@ -47,13 +47,11 @@ def measured_answer(
     least_gain: float | None,
     evaluations: int,
 ) -> tuple[Answer, Spec]:
-    """Answer from at most so many measurements of the problem on this machine's card.
-
-    Rows stay in ``measured/STUDY``: the same question has nothing to measure, and one with more
-    evaluations goes on. Parameters are those of
-    :func:`launchwise.cli.recommending.answered`. Raises UserError as that function; when
-    this machine has no card, or another than was asked for; when a stage fails.
-    """
+    """Answer from at most so many measurements of the problem on this machine's card. Rows stay in
+    ``measured/STUDY``: the same question has nothing to measure, and one with more evaluations goes
+    on. Parameters are those of :func:`launchwise.cli.recommending.answered`. Raises UserError as
+    that function; when this machine has no card, or another than was asked for; when a stage
+    fails."""
     experiment = read_experiment(files, Path.cwd(), study)
     if (objective := experiment.settings.objective) != TIME:
         message = f"measures times: the objective of the settings is {objective}"

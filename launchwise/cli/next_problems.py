@@ -37,14 +37,10 @@ FEWEST_PROBLEMS = 3
 
 
 def row_time(rows: pd.DataFrame | None, spec: Spec, bandwidth_gbs: float) -> tuple[float, float]:
-    """Time per row, s, and per byte of its problem, s/B.
-
-    Least squares of the times between rows of a sweep; where it has few problems, estimated as
-    :mod:`launchwise.workflow.sweeps` does from a memory bandwidth (1e9 B/s).
-
-    ``rows``: all rows of a GPU, failed ones included, with ``card`` and ``measured_at``; None for
-        none.
-    """
+    """Time per row, s, and per byte of its problem, s/B. Least squares of the times between rows of
+    a sweep; where it has few problems, estimated as :mod:`launchwise.workflow.sweeps` does from a
+    memory bandwidth (1e9 B/s). ``rows``: all rows of a GPU, failed ones included, with ``card`` and
+    ``measured_at``; None for none."""
     estimated = SECONDS_PER_ROW, PASSES_PER_ROW / (bandwidth_gbs * 1e9)
     cases = [] if rows is None or rows.empty else cases_in(rows, spec)
     if rows is None or len(cases) < FEWEST_PROBLEMS:
@@ -95,11 +91,9 @@ def candidates_on(
     experiment: Experiment,
 ) -> list[Candidate]:
     """Problems that a GPU has not measured, and that a split of the study may learn from.
-
-    ``targets``: drawn problems; those that the sweep lists for the study join them.
-    ``rows``: what the GPU has measured; None before its first sweep.
-    Raises UserError when the strategy of the sweep does not say how many rows a problem has.
-    """
+    ``targets``: drawn problems; those that the sweep lists for the study join them. ``rows``: what
+    the GPU has measured; None before its first sweep. Raises UserError when the strategy of the
+    sweep does not say how many rows a problem has."""
     spec, profile = domain.spec, domain.profiles[gpu]
     swept = [Case(gpu, each) for each in experiment.problems_of(gpu, study.workload)]
     listed = [case for case in swept if trained_on(study, case.problem) == {}] or swept
@@ -144,10 +138,7 @@ def blocks_like(
     nearest: Problem, problem: Problem, blocks: Sequence[ProblemBlock], spec: Spec, study: Study
 ) -> list[dict[str, Any]]:
     """Blocks that measure a problem as those of another do, candidates of the study alone.
-
-    ``nearest``: a problem of ``blocks``.
-    ``blocks``: what the sweep measures.
-    """
+    ``nearest``: a problem of ``blocks``. ``blocks``: what the sweep measures."""
     values = {name: [value] for name, value in problem.items()}
     found = []
     for block in blocks:

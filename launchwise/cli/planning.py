@@ -52,14 +52,11 @@ MOST_CASES = 2000
 def planned(
     study: str, minutes: float, named: Sequence[str], files: Sequence[Path], target: Path
 ) -> tuple[dict[str, Any], str]:
-    """Plan for the project in this folder, as ``--json`` prints it, and its overlay.
-
-    ``minutes``: time to measure, on all GPUs together.
-    ``named``: GPUs by the words of a user; every live GPU of the study if there are none.
-    ``target``: where the overlay is written.
-    Raises UserError when there is no such study or live GPU, its ranges are open, the time is too
-    short for any problem, or nothing is left to gain.
-    """
+    """Plan for the project in this folder, as ``--json`` prints it, and its overlay. ``minutes``:
+    time to measure, on all GPUs together. ``named``: GPUs by the words of a user; every live GPU of
+    the study if there are none. ``target``: where the overlay is written. Raises UserError when
+    there is no such study or live GPU, its ranges are open, the time is too short for any problem,
+    or nothing is left to gain."""
     experiment = read_experiment(files, Path.cwd())
     insist_on_kernel(study, experiment, COMMAND)
     asked = experiment.studies[study]

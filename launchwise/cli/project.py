@@ -68,14 +68,10 @@ cores: all
 
 
 def begin(folder: Path, studies: bool) -> list[str]:
-    """Write a project.
-
-    ``folder``: new or empty.
-    ``studies``: with the settings of launchwise's own studies, whose workloads are found without a
-        copy.
-    Returns what was done and what comes next, one line each. Raises UserError when something is in
-    the folder already, or it cannot be written.
-    """
+    """Write a project. ``folder``: new or empty. ``studies``: with the settings of launchwise's own
+    studies, whose workloads are found without a copy. Returns what was done and what comes next,
+    one line each. Raises UserError when something is in the folder already, or it cannot be
+    written."""
     if folder.exists() and not folder.is_dir():
         raise UserError(folder, "", "is a file: name a new folder")
     if folder.exists() and any(folder.iterdir()):
@@ -158,13 +154,10 @@ TIMEOUT_S = 60.0  # Longest silence of a server
 
 
 def take_in(source: str, folder: Path, sha256: str | None = None) -> str:
-    """Copy recorded sweeps to ``folder/data``; says what was done.
-
-    ``source``: path or address of the archive, or folder of a clone.
-    ``sha256``: checksum that the archive must have, hexadecimal.
+    """Copy recorded sweeps to ``folder/data``; says what was done. ``source``: path or address of
+    the archive, or folder of a clone. ``sha256``: checksum that the archive must have, hexadecimal.
     Raises UserError when the source holds no recorded sweeps, is damaged, or another file has the
-    place of one.
-    """
+    place of one."""
     with contextlib.ExitStack() as stack:
         path = stack.enter_context(_fetched(source, folder)) if "://" in source else Path(source)
         if path.is_dir():

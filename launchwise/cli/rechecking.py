@@ -52,13 +52,11 @@ def rechecked(
     files: Sequence[Path],
     **changed: float | None,
 ) -> list[Rechecked]:
-    """Measure the answers of studies again, for the project in this folder.
-
-    ``named``: studies; all that have a product if there are none.
-    ``changed``: ``problems`` and ``seconds``, where they are not those of the settings.
-    Raises UserError when there is no such study or GPU, no product yet, or no card here that is the
-    GPU. Raises SystemExit with :data:`NOT_MEASURED` when Snakemake fails; it has said why.
-    """
+    """Measure the answers of studies again, for the project in this folder. ``named``: studies; all
+    that have a product if there are none. ``changed``: ``problems`` and ``seconds``, where they are
+    not those of the settings. Raises UserError when there is no such study or GPU, no product yet,
+    or no card here that is the GPU. Raises SystemExit with :data:`NOT_MEASURED` when Snakemake
+    fails; it has said why."""
     experiment = read_experiment(files, Path.cwd())
     gpus = {study: _gpu(study, gpu, experiment) for study in _studies(named, experiment)}
     paths = [RESULTS / gpu / f"{study}.parquet" for study, gpu in gpus.items()]

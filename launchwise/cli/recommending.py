@@ -211,13 +211,11 @@ def exported(
     few: tuple[int, str | None, Sequence[str]] | None = None,
 ) -> Path:
     """Make the export of a study up to date and copy the file of one format, or make it.
-
-    ``mapping``: file that says how configuration files are named and what they hold.
-    ``few``: number of builds, load and GPUs of an export of few builds
-        (:func:`launchwise.cli.loads.few_builds`).
-    Returns the copy. Raises UserError when there is no such study, or the format needs what is not
-    there. Raises SystemExit with Snakemake's exit code when it fails; it has said why.
-    """
+    ``mapping``: file that says how configuration files are named and what they hold. ``few``:
+    number of builds, load and GPUs of an export of few builds
+    (:func:`launchwise.cli.loads.few_builds`). Returns the copy. Raises UserError when there is no
+    such study, or the format needs what is not there. Raises SystemExit with Snakemake's exit code
+    when it fails; it has said why."""
     from launchwise.exporting.exports import FORMATS, write_config_files
     from launchwise.exporting.triton import write_triton
     from launchwise.workloads.usual import read_config_files
@@ -329,15 +327,11 @@ def predicted(
 
 
 def prediction(predictor: str, rows: pd.DataFrame, spec: Spec, top: int) -> dict[str, Any]:
-    """Answer of one predictor: ``choices`` from the fastest, or ``no_basis``, why there are none.
-
-    A tie of all configurations is no answer: the predictor knows nothing that differs between them.
+    """Answer of one predictor: ``choices`` from the fastest, or ``no_basis``, why there are none. A
+    tie of all configurations is no answer: the predictor knows nothing that differs between them.
     Without ``cost.yaml`` the cost model knows the bytes of the problem and the shape of the launch
-    only; then any tie for the first place is no answer.
-
-    ``rows``: all candidates of one problem on one GPU, from the fastest, with ``predicted_ms``,
-        ``baseline_ms`` and ``bound_by``.
-    """
+    only; then any tie for the first place is no answer. ``rows``: all candidates of one problem on
+    one GPU, from the fastest, with ``predicted_ms``, ``baseline_ms`` and ``bound_by``."""
     times = rows["predicted_ms"].to_numpy(dtype=float)
     tied = int((times <= times[0] * (1 + TIE)).sum())
     bytes_only = spec.cost is None and predictor == "analytical"

@@ -66,10 +66,8 @@ class Files:
         self.log = results / "logs" / "tune" / f"{gpu}.{workload}.log"
 
     def are_newer_than(self, inputs: Sequence[Path], journal_ns: int) -> bool:
-        """Whether tables and answers are there, and none is older than any input.
-
-        ``journal_ns``: time of the journal's last row.
-        """
+        """Whether tables and answers are there, and none is older than any input. ``journal_ns``:
+        time of the journal's last row."""
         made = [self.shard, self.sweep, self.facts, self.page]
         times = [_changed_ns(path) for path in (*inputs, self.profile, self.bundle)]
         return all(path.is_file() for path in made) and max(*times, journal_ns) <= min(

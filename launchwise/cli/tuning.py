@@ -86,13 +86,9 @@ def is_search_asked(asked: Question) -> bool:
 def strategy_of(
     asked: Question, spec: Spec, blocks: Iterable[ProblemBlock], arch: str
 ) -> tuple[dict[str, Any], str]:
-    """Strategy of a sweep as settings have it, empty where everything is measured; and why a
-    search was chosen, where nobody asked for one.
-
-    ``blocks``: problems as settings have them.
-    ``arch``: architecture of the card, such as ``sm_90``; that of the slowest card where it is
-        none.
-    """
+    """Strategy of a sweep as settings have it, empty where everything is measured; and why a search
+    was chosen, where nobody asked for one. ``blocks``: problems as settings have them. ``arch``:
+    architecture of the card, such as ``sm_90``; that of the slowest card where it is none."""
     if is_search_asked(asked):
         return _search(asked), ""
     if asked.every:
@@ -127,12 +123,9 @@ LAYOUTS = ("{workload}.parquet", "*/{workload}.parquet", "results/sweeps/*/{work
 
 
 def known_sweeps(workload: Path, spec: Spec, gpu: str, named: Sequence[Path]) -> dict[str, Path]:
-    """Name of each other GPU to its sweep.
-
-    ``gpu``: GPU to be measured.
-    ``named``: files and folders of the command line; their GPUs come first.
-    Raises UserError when there is no sweep in one of them, or a sweep is of another space.
-    """
+    """Name of each other GPU to its sweep. ``gpu``: GPU to be measured. ``named``: files and
+    folders of the command line; their GPUs come first. Raises UserError when there is no sweep in
+    one of them, or a sweep is of another space."""
     found: dict[str, Path] = {}
     for path in named:
         for sweep in _sweeps_in(path, spec.workload):
@@ -217,13 +210,10 @@ class Project:
 
 
 def prepared(asked: Question, arch: str, refusal: UserError | None = None) -> Project:
-    """Write the settings of a question.
-
-    ``arch``: architecture of this machine's card (see :func:`strategy_of`).
-    ``refusal``: raised before anything is written, once the question has no mistake.
-    Raises UserError when workload or problem do not exist, or the folder holds settings of somebody
-    else.
-    """
+    """Write the settings of a question. ``arch``: architecture of this machine's card (see
+    :func:`strategy_of`). ``refusal``: raised before anything is written, once the question has no
+    mistake. Raises UserError when workload or problem do not exist, or the folder holds settings of
+    somebody else."""
     workload = workload_folder(asked.workload)
     spec = load_spec(workload)
     check_signatures(workload, spec)

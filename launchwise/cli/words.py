@@ -40,14 +40,10 @@ def known_cards(experiment: Experiment) -> dict[str, Datasheet]:
 
 
 def gpu_named(words: str, experiment: Experiment, command: str, key: str = "gpu") -> str:
-    """GPU of the settings, or else card, that is meant.
-
-    ``words``: its name; or the name of its device, such as ``NVIDIA A100-PCIE-40GB``, or whole
-        words of it that fit one alone. Maker, product line, punctuation and case make no
-        difference.
-    ``command``, ``key``: what asks, for messages.
-    Raises UserError when there is none, or the part fits several.
-    """
+    """GPU of the settings, or else card, that is meant. ``words``: its name; or the name of its
+    device, such as ``NVIDIA A100-PCIE-40GB``, or whole words of it that fit one alone. Maker,
+    product line, punctuation and case make no difference. ``command``, ``key``: what asks, for
+    messages. Raises UserError when there is none, or the part fits several."""
     gpus, cards = experiment.settings.gpus, known_cards(experiment)
     if words in gpus or words in cards:
         return words
@@ -106,9 +102,7 @@ def profile_file(gpu: str, experiment: Experiment) -> Path:
 
 def read_experiment(files: Sequence[Path], root: Path, study: str | None = None) -> Experiment:
     """The settings of the project in ``root``: ``files``, each overriding those before it.
-
-    ``study``: what is asked about, if nothing else is: other studies are not read.
-    """
+    ``study``: what is asked about, if nothing else is: other studies are not read."""
     config: dict[str, Any] = {}
     for path in files:
         config = laid_over(config, read_yaml_mapping(path))

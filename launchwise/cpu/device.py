@@ -54,16 +54,12 @@ class CpuGraph:
 
 
 class CpuDevice:
-    """See :class:`launchwise.workloads.device.Device`.
-
-    A launch whose threads do wrong raises LaunchFailed and leaves the device usable.
-
-    ``headers``: what its spec lists under ``headers``.
-    ``memory_bytes``: allocations beyond this fail as a card's do.
-    ``cache``: where compiled kernels are kept; without it, in the system's temporary folder.
-    ``orders``: orders of threads and blocks, which the launches of a kernel take in turn: a missing
-        barrier gives a wrong result in one of them.
-    """
+    """See :class:`launchwise.workloads.device.Device`. A launch whose threads do wrong raises
+    LaunchFailed and leaves the device usable. ``headers``: what its spec lists under ``headers``.
+    ``memory_bytes``: allocations beyond this fail as a card's do. ``cache``: where compiled kernels
+    are kept; without it, in the system's temporary folder. ``orders``: orders of threads and
+    blocks, which the launches of a kernel take in turn: a missing barrier gives a wrong result in
+    one of them."""
 
     sms = 2
     guards_buffers = True

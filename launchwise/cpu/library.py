@@ -26,11 +26,8 @@ _ASKED = re.compile(r'__has_include\w*\s*\(\s*["<]([^">\n]+)[">]')
 
 
 class Compiler:
-    """Compiles the builds of a workload.
-
-    ``headers``: what its spec lists under ``headers``.
-    ``kept``: folder of the compiled libraries.
-    """
+    """Compiles the builds of a workload. ``headers``: what its spec lists under ``headers``.
+    ``kept``: folder of the compiled libraries."""
 
     def __init__(self, folder: Path, headers: list[str], kept: Path) -> None:
         self._folder = folder

@@ -102,12 +102,9 @@ def other_code(
 
     These are functions that launch kernels, call the CUDA runtime or name one that does, and
     functions, classes and variables that nothing marked ``__device__`` or ``__global__`` uses. Of
-    device code, functions that cannot run and that no kernel of those asked uses.
-
-    ``text``: preprocessed CUDA C++, without the compiler's own headers.
-    ``asked``: names of kernels; without any, all of them are.
-    ``refused``: what cannot run.
-    """
+    device code, functions that cannot run and that no kernel of those asked uses. ``text``:
+    preprocessed CUDA C++, without the compiler's own headers. ``asked``: names of kernels; without
+    any, all of them are. ``refused``: what cannot run."""
     root = parse(text)
     every = [_Part(item) for item in items(root, members=True)] if is_clear(root) else []
     unasked = _unasked(every, set(asked), refused) if asked else set()

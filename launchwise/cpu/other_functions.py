@@ -32,10 +32,7 @@ FLAGS = ("-x", "c", "-std=gnu17", "-shared")
 
 
 class CFunctions:
-    """Compiled functions in C of a workload.
-
-    ``kept``: folder of the compiled libraries.
-    """
+    """Compiled functions in C of a workload. ``kept``: folder of the compiled libraries."""
 
     def __init__(self, folder: Path, kept: Path) -> None:
         self._folder = folder
@@ -77,10 +74,8 @@ INTERPRET = "TRITON_INTERPRET"
 
 class Tensor:
     """A buffer as Triton's interpreter sees a tensor: an address and a type of elements.
-
-    ``address``: of the first element.
-    ``dtype``: type of the elements, by Triton's name, such as ``fp16``.
-    """
+    ``address``: of the first element. ``dtype``: type of the elements, by Triton's name, such as
+    ``fp16``."""
 
     device = "cpu"
 

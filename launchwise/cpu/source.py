@@ -145,9 +145,7 @@ class Source:
 
     def needed(self, kernels: Iterable[str]) -> Source:
         """The same source with blanks for what no launch needs; its lines stay where they are.
-
-        ``kernels``: names of the kernels to launch; without any, all of them.
-        """
+        ``kernels``: names of the kernels to launch; without any, all of them."""
         own, starts, places = self._of_user
         names, kept, done = set[str](), list[str](), 0
         for begin, stop, name in other_code(own, kernels, _REFUSED):

@@ -205,12 +205,8 @@ class Error:
 
 def errors(said: str, headers: str, source: str) -> list[Error]:
     """The first three errors of g++ in files of the user's, each of another line and message; the
-    first one alone if there is none there.
-
-    ``said``: all that g++ says.
-    ``headers``: folder of the CPU device's own headers.
-    ``source``: the build's source, for errors without a place.
-    """
+    first one alone if there is none there. ``said``: all that g++ says. ``headers``: folder of the
+    CPU device's own headers. ``source``: the build's source, for errors without a place."""
     foreign = (headers, "/usr/", "<")
     every = [Error(*error) for error in _ERROR.findall(said)]
     found: dict[str, Error] = {}

@@ -195,9 +195,7 @@ _ITEMS = (
 
 def items(root: Node, members: bool = False) -> list[Item]:
     """Declarations outside of functions, in the order of the text, those of namespaces included.
-
-    ``members`` says whether members of classes count, behind their class.
-    """
+    ``members`` says whether members of classes count, behind their class."""
     return list(_items(root, (), False, members))
 
 

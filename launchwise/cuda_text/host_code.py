@@ -167,13 +167,11 @@ def macros_in(text: str) -> dict[str, str]:
 
 
 def without_host_bodies(content: str, macros: Mapping[str, str], kernels: Collection[str]) -> str:
-    """A file whose functions of the host do not launch; every line keeps its number.
-
-    A function keeps its body if it is not certain that the GPU never runs it, and all of them do if
-    the file's braces are hard to follow. ``macros``: what :func:`macros_in` found in the file and
-    in those that it includes. ``kernels``: names of kernels: a function that names one is one that
-    launches.
-    """
+    """A file whose functions of the host do not launch; every line keeps its number. A function
+    keeps its body if it is not certain that the GPU never runs it, and all of them do if the file's
+    braces are hard to follow. ``macros``: what :func:`macros_in` found in the file and in those
+    that it includes. ``kernels``: names of kernels: a function that names one is one that
+    launches."""
     if "{" not in content:
         return content
     bare, lines = in_place(content), in_place(content, literals=False)

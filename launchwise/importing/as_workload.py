@@ -121,12 +121,10 @@ def write_settings(
     target: Path, folders: Mapping[str, Path], folder: Path, known: Entries, notes: list[str]
 ) -> Path | None:
     """Write settings with the GPUs and the folder of the workload: an overlay where there is a
-    ``config.yaml``, settings that stand alone elsewhere.
-
-    ``target``: folder of the workload, with its study; ``folder``: of all workloads.
-    ``folders``: GPU with a profile to the folder of its rows.
-    ``known``: see :func:`project_gpus`. ``notes``: gets a sentence per GPU that no study may have.
-    """
+    ``config.yaml``, settings that stand alone elsewhere. ``target``: folder of the workload, with
+    its study; ``folder``: of all workloads. ``folders``: GPU with a profile to the folder of its
+    rows. ``known``: see :func:`project_gpus`. ``notes``: gets a sentence per GPU that no study may
+    have."""
     if not folders:
         return None
     studies = sorted(path.parent.name for path in (target / STUDIES).glob(f"*/{STUDY_FILE}"))

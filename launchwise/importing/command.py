@@ -52,14 +52,12 @@ def import_sweeps(
     """Import sweeps measured elsewhere as a workload without a kernel, ``<folder>/<name>``.
 
     ``files``: of a format of :data:`launchwise.importing.opening.KNOWN`; one GPU each.
-    ``recorded``: folder of recorded GPUs.
-    ``space``, ``columns``: T1 of the kernel, and YAML that says what the columns of CSV files hold.
-    ``devices``, ``gpus``, ``problem``, ``baseline``: ``FILE=NAME`` or ``NAME=VALUE`` each.
-    ``problem_names``: with commas between them. ``max_mb``: most megabytes that a file unpacks to.
-    ``others``: ``flop``, ``title``, ``source``, ``licence``; for these and those above see
-        :class:`launchwise.importing.members.Options`.
-    Raises UserError, one line: the file or argument, and what is wrong.
-    """
+    ``recorded``: folder of recorded GPUs. ``space``, ``columns``: T1 of the kernel, and YAML that
+    says what the columns of CSV files hold. ``devices``, ``gpus``, ``problem``, ``baseline``:
+    ``FILE=NAME`` or ``NAME=VALUE`` each. ``problem_names``: with commas between them. ``max_mb``:
+    most megabytes that a file unpacks to. ``others``: ``flop``, ``title``, ``source``, ``licence``;
+    for these and those above see :class:`launchwise.importing.members.Options`. Raises UserError,
+    one line: the file or argument, and what is wrong."""
     if not NAME.fullmatch(name):
         raise UserError("import", "--as", f"must match {NAME.pattern} (got {name!r})")
     if len(name) > LONGEST_NAME:

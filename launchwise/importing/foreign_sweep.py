@@ -143,14 +143,11 @@ def row_of(
     compiled: Mapping[str, object] | None = None,
     measured_at: object = None,
 ) -> Row:
-    """Row of one entry of a file.
-
-    ``time_ms``: time that the file states; None for a failure.
-    ``words``: of a failure: they count more than a time.
-    ``status``: of a failure, where the format tells it otherwise than by words.
-    ``compiled``, ``measured_at``: ``registers``, ``shared_bytes``, and a time stamp, as the file
-        has them; what is no integer, or no text, is left out.
-    """
+    """Row of one entry of a file. ``time_ms``: time that the file states; None for a failure.
+    ``words``: of a failure: they count more than a time. ``status``: of a failure, where the format
+    tells it otherwise than by words. ``compiled``, ``measured_at``: ``registers``,
+    ``shared_bytes``, and a time stamp, as the file has them; what is no integer, or no text, is
+    left out."""
     whole = {name: as_value(value) for name, value in (compiled or {}).items()}
     extra: dict[str, Any] = {name: n for name, n in whole.items() if isinstance(n, int)}
     if isinstance(measured_at, str):

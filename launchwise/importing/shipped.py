@@ -56,13 +56,11 @@ def import_shipped(
     *,
     replace: bool = False,
 ) -> Shipped:
-    """Write ``usual.yaml`` of a workload from configuration files.
-
-    ``variant``: the variant that stands for the library's kernel; left out: the only one.
-    ``replace``: whether to write over a ``usual.yaml`` that this function did not write.
-    Raises UserError when a file is named or filled otherwise than the mapping says, files are of
-    several devices, a value is none of the workload's, or ``usual.yaml`` is somebody's own.
-    """
+    """Write ``usual.yaml`` of a workload from configuration files. ``variant``: the variant that
+    stands for the library's kernel; left out: the only one. ``replace``: whether to write over a
+    ``usual.yaml`` that this function did not write. Raises UserError when a file is named or filled
+    otherwise than the mapping says, files are of several devices, a value is none of the
+    workload's, or ``usual.yaml`` is somebody's own."""
     found = shipped_choices(files, spec, read_config_files(mapping_file, spec), variant)
     target = folder / USUAL_FILE
     if target.is_file() and not replace and not read_text(target).startswith(HEADER):

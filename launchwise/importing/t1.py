@@ -32,13 +32,11 @@ def is_t1(content: object) -> bool:
 
 
 class Space:
-    """Space of a T1 file.
-
-    ``tunables``: tunable to its values, in the order of the file. ``constraints``: conditions that
-    launchwise can evaluate. ``unread``: conditions that it cannot, each with the reason: the space
-    is then that of the listed configurations. ``defaults``: default of some tunables. ``problem``:
-    problem of the kernel's specification; empty where there is none.
-    """
+    """Space of a T1 file. ``tunables``: tunable to its values, in the order of the file.
+    ``constraints``: conditions that launchwise can evaluate. ``unread``: conditions that it cannot,
+    each with the reason: the space is then that of the listed configurations. ``defaults``: default
+    of some tunables. ``problem``: problem of the kernel's specification; empty where there is
+    none."""
 
     def __init__(self, content: Mapping[str, Any], path: str | Path) -> None:
         space = _mapping(content, "ConfigurationSpace", path)

@@ -112,10 +112,8 @@ class Contests:
         return {"answers": "results/learnt/{study}/candidates.parquet"}
 
     def pairs(self, study: str, kind: str = "pairs") -> dict[str, str]:
-        """GPU to its pairs: of live GPUs, and of those that have a record.
-
-        ``kind``: ``pairs``; ``peers``: of libraries.
-        """
+        """GPU to its pairs: of live GPUs, and of those that have a record. ``kind``: ``pairs``;
+        ``peers``: of libraries."""
         return {
             gpu: f"results/{kind}/{gpu}/{study}.parquet"
             for gpu in self._experiment.gpus_of(study)

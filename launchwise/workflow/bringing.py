@@ -41,14 +41,10 @@ def bring(
     profiles: Mapping[str, Path],
     clock_tolerance: float | None,
 ) -> None:
-    """Check and write everything recorded of the workload in ``folder``.
-
-    ``profiles``: of the GPUs that blind tests asked about.
-    ``clock_tolerance``: see :class:`launchwise.experiment.method.Confirmation`; None for its
-        default.
-    Raises UserError when a file does not fit its schema, speaks of another GPU, or mixes drivers or
-    toolkits.
-    """
+    """Check and write everything recorded of the workload in ``folder``. ``profiles``: of the GPUs
+    that blind tests asked about. ``clock_tolerance``: see
+    :class:`launchwise.experiment.method.Confirmation`; None for its default. Raises UserError when
+    a file does not fit its schema, speaks of another GPU, or mixes drivers or toolkits."""
     spec = load_spec(folder)
     tolerance = clock_tolerance or Confirmation().clock_tolerance
     sweeps = {gpu: _sweep(gpu, file, spec) for gpu, file in wanted.sweeps.items()}
@@ -126,11 +122,9 @@ def judged_of_studies(
     """Judged times of one GPU for each study of a workload: of a problem that several ask about the
     same rows, judged once by what all of them compared. A problem of a blind test that was swept
     since is one of the sweep: it has one row per configuration, and the blind test's rounds.
-
-    ``sweep``: of the GPU.
-    ``pairs``, ``blind``: study to its pairs, and to sweep and pairs of its recorded blind test.
-    ``others``: of each other GPU, study to its judged times, see :func:`judged_times`.
-    """
+    ``sweep``: of the GPU. ``pairs``, ``blind``: study to its pairs, and to sweep and pairs of its
+    recorded blind test. ``others``: of each other GPU, study to its judged times, see
+    :func:`judged_times`."""
     asked = {name: asked_about(study, sweep) for name, study in studies.items()}
     found: dict[str, pd.DataFrame] = {}
     for names in _asking_together(asked):
@@ -210,10 +204,8 @@ def write_score(
     question: Mapping[str, Any],
     profile: Path,
 ) -> None:
-    """Write the score of a blind test: a row per problem, and their summary.
-
-    ``measured``, ``compared``: content of its sweep and its pairs.
-    """
+    """Write the score of a blind test: a row per problem, and their summary. ``measured``,
+    ``compared``: content of its sweep and its pairs."""
     domain = read_domain(folder, [gpu], [profile], question)
     answers = read_frozen(test.frozen)
     check_measured_after(answers, {str(test.sweep): measured, str(test.pairs): compared})

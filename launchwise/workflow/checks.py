@@ -54,11 +54,9 @@ def settings_file(workflow: Any) -> str:
 
 
 def readable(path: str, elsewhere: object = ()) -> str:
-    """``path`` of a settings file; stops with one line if Snakemake cannot read it.
-
-    Snakemake itself names neither file nor line. A missing file is well where settings stand
-    ``elsewhere``: in overlays, or in those of the workflow that has this one as a module.
-    """
+    """``path`` of a settings file; stops with one line if Snakemake cannot read it. Snakemake
+    itself names neither file nor line. A missing file is well where settings stand ``elsewhere``:
+    in overlays, or in those of the workflow that has this one as a module."""
     if Path(path).exists() or not elsewhere:
         try:
             read_yaml_mapping(path)
@@ -70,13 +68,10 @@ def readable(path: str, elsewhere: object = ()) -> str:
 def start(
     config: Mapping[str, Any], path: str, overlays: Collection[str | Path], in_job: bool = False
 ) -> Experiment:
-    """Check the settings before any rule is defined; stops with one line on an error.
-
-    ``config``: what Snakemake merged.
-    ``path``: the file that the Snakefile names.
-    ``overlays``: files from the command line, the last one strongest.
-    ``in_job``: whether models were checked by the process that started this one.
-    """
+    """Check the settings before any rule is defined; stops with one line on an error. ``config``:
+    what Snakemake merged. ``path``: the file that the Snakefile names. ``overlays``: files from the
+    command line, the last one strongest. ``in_job``: whether models were checked by the process
+    that started this one."""
     files = settings_of(path, overlays)
     try:
         check_version()

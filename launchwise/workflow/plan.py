@@ -174,14 +174,10 @@ class Code:
 
     def __call__(self, *start: str) -> str:
         """Digest of some files and of all library files that they import, directly or indirectly.
-
-        Names and places of the files do not count: the digest is the same in every folder, and in
-        a wheel. Nor does the file with launchwise's version, which no result follows from.
-
-        ``start``: Python files: absolute, or from the root of the project, such as
-            ``scripts/clean.py``.
-        Raises FileNotFoundError when one of them is missing.
-        """
+        Names and places of the files do not count: the digest is the same in every folder, and in a
+        wheel. Nor does the file with launchwise's version, which no result follows from. ``start``:
+        Python files: absolute, or from the root of the project, such as ``scripts/clean.py``.
+        Raises FileNotFoundError when one of them is missing."""
         key = frozenset(start)
         if key not in self._digests:
             named = [shipped(path) for path in key]

@@ -209,10 +209,8 @@ class Studies:
 
     def jobs(self, study: str, update: Any) -> list[tuple[str, Plain, Plain]]:
         """Jobs of a study: stage, inputs and outputs of each. One job that learns and answers; two
-        where answers are compared in pairs on a live GPU before they are evaluated.
-
-        ``update``: Snakemake's mark of an output that is not deleted before its job.
-        """
+        where answers are compared in pairs on a live GPU before they are evaluated. ``update``:
+        Snakemake's mark of an output that is not deleted before its job."""
         learning: Plain = {
             "workload": self.beside(study, "features", "cost", "usual"),
             "sweeps": self.sweeps(study),
@@ -241,10 +239,8 @@ class Studies:
         return f"results/final/{study}/final.json"
 
     def learnt_files(self, study: str, update: Any = str) -> dict[str, Any]:
-        """What is learnt of a study, see :meth:`files`.
-
-        ``update``: Snakemake's mark of an output that is not deleted before its job.
-        """
+        """What is learnt of a study, see :meth:`files`. ``update``: Snakemake's mark of an output
+        that is not deleted before its job."""
         return {
             "splits": f"results/splits/{study}.json",
             "training": f"results/clean/{study}.parquet",

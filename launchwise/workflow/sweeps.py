@@ -67,11 +67,8 @@ class Volume:
 
 
 def volume(spec: Spec, blocks: Iterable[ProblemBlock], budget: int | None) -> Volume:
-    """Volume of a sweep.
-
-    ``blocks``: problems as in the settings.
-    ``budget``: rows per problem; None if every configuration is measured.
-    """
+    """Volume of a sweep. ``blocks``: problems as in the settings. ``budget``: rows per problem;
+    None if every configuration is measured."""
     total, moved = 0.0, 0.0
     known = list(blocks)
     parts = narrowings(spec, known)
@@ -164,12 +161,9 @@ class Cluster:
         self._memory_mb: dict[str, int] = {}
 
     def requests(self, defaults: Mapping[str, Any] | None) -> dict[str, Request]:
-        """Resources of a job on a GPU that say where Slurm runs it.
-
-        ``defaults``: default resources of the profile: a GPU whose settings say nothing has those.
-        Returns for each resource a function of a rule's wildcards; None where there is nothing to
-        ask for.
-        """
+        """Resources of a job on a GPU that say where Slurm runs it. ``defaults``: default resources
+        of the profile: a GPU whose settings say nothing has those. Returns for each resource a
+        function of a rule's wildcards; None where there is nothing to ask for."""
         return {
             resource: partial(self._asked, key, _plain(defaults or {}, resource))
             for resource, key in ASKED.items()
@@ -202,11 +196,8 @@ class Cluster:
         return self._seconds(gpu, workload, nominal_bandwidth_gbs(self._archs[gpu]))
 
     def minutes(self, gpu: str, workload: str, profile: str, attempt: int) -> int:
-        """Time limit of one shard.
-
-        ``profile``: where the profile of the GPU is, if there is one yet.
-        ``attempt``: 1 for the first, more when the job is tried again.
-        """
+        """Time limit of one shard. ``profile``: where the profile of the GPU is, if there is one
+        yet. ``attempt``: 1 for the first, more when the job is tried again."""
         bandwidth = nominal_bandwidth_gbs(self._archs[gpu])
         if Path(profile).is_file():
             # The job that reads a damaged one reports the error better.

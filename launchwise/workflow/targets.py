@@ -129,10 +129,8 @@ def _of_live_gpu(gpu: str, values: Values) -> Targets:
 
 
 class Reported:
-    """The report of an experiment's studies.
-
-    ``files``: study to its files: a path, one per GPU or model, or None.
-    """
+    """The report of an experiment's studies. ``files``: study to its files: a path, one per GPU or
+    model, or None."""
 
     def __init__(self, values: Values, studies: Studies, contests: Contests) -> None:
         self._values, self._studies, self._contests = values, studies, contests

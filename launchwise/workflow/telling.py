@@ -28,10 +28,8 @@ FRONT, ARCHIVE = Path("results/report/index.html"), Path("results/report.zip")
 
 
 def tell_beginning(workflow: Any) -> None:
-    """Print two lines before a run on this machine that makes the report.
-
-    ``workflow``: Snakemake's workflow, before its first job.
-    """
+    """Print two lines before a run on this machine that makes the report. ``workflow``: Snakemake's
+    workflow, before its first job."""
     quiet = {str(each).rpartition(".")[2].lower() for each in workflow.output_settings.quiet or ()}
     rules = {job.rule.name for job in workflow.dag.needrun_jobs()}
     if workflow.local_exec and "all" not in quiet and "report" in rules:
@@ -68,9 +66,7 @@ MARK = "E launchwise: "
 
 def tell_failures(workflow: Any) -> None:
     """Print one line per mistake of failed jobs; of this machine's own jobs it stands there.
-
-    ``workflow``: Snakemake's workflow, at its end.
-    """
+    ``workflow``: Snakemake's workflow, at its end."""
     if workflow.local_exec:
         return
     logs = {
@@ -174,13 +170,9 @@ PATIENCE_S = 20.0
 
 
 def check_submission(workflow: Any, experiment: Experiment) -> None:
-    """Stop with one line unless Slurm would take each kind of job that is about to run.
-
-    Nothing is submitted.
-
-    ``workflow``: Snakemake's workflow, about to run its first job; of any other executor nothing is
-        asked.
-    """
+    """Stop with one line unless Slurm would take each kind of job that is about to run. Nothing is
+    submitted. ``workflow``: Snakemake's workflow, about to run its first job; of any other executor
+    nothing is asked."""
     if workflow.executor_plugin.name == "slurm":
         try:
             _check_requests(workflow, experiment)

@@ -45,11 +45,9 @@ class Step:
 
 
 def verdict(folder: Path, steps: Sequence[Step], cpu: bool) -> str:
-    """Why a check that came to its end is no success; '' where it is one.
-
-    ``cpu``: whether runs on the CPU were asked for.
-    Raises UserError for the first run whose results are wrong, or that fails.
-    """
+    """Why a check that came to its end is no success; '' where it is one. ``cpu``: whether runs on
+    the CPU were asked for. Raises UserError for the first run whose results are wrong, or that
+    fails."""
     runs = [step for step in steps if step.name == "cpu"]
     if wrong := [step for step in runs if step.status in (WRONG, FAILED)]:
         name, _, why = wrong[0].said.partition(": ")

@@ -93,11 +93,9 @@ def compiled(
     folder: Path, spec: Spec, builds: Mapping[Build, str], arch: str, threads: int
 ) -> list[Step]:
     """Compile builds for an architecture, look every kernel up, and say what was refused.
-
     ``builds``: builds to the configurations that they are of, in words, or :data:`CHECK`. Those of
-        the latter alone are not compiled.
-    Raises UserError when nvcc refuses every build of a source, or a build does not hold its kernel.
-    """
+    the latter alone are not compiled. Raises UserError when nvcc refuses every build of a source,
+    or a build does not hold its kernel."""
     missing = left_out(builds, arch)
     steps = [Step("compile", LEFT_OUT, f"{source}: {why}") for source, why in missing.items()]
     asked = {build: name for build, name in builds.items() if build.source not in missing}
@@ -233,13 +231,10 @@ _ASKS = re.compile(r"(^|\s)# \? ")
 def checked(
     folder: Path, arch: str, threads: int, cpu: bool = False, words: Sequence[str] = ()
 ) -> Iterator[Step]:
-    """Check the workload in ``folder`` step by step.
-
-    ``cpu``: whether small problems run on the CPU device, too, while nvcc works.
-    ``words``: problems that run there in place of small ones, as words ``NAME=VALUE``.
-    Raises UserError at the first mistake that later steps cannot do without: file, key and what is
-    wrong, in one line.
-    """
+    """Check the workload in ``folder`` step by step. ``cpu``: whether small problems run on the CPU
+    device, too, while nvcc works. ``words``: problems that run there in place of small ones, as
+    words ``NAME=VALUE``. Raises UserError at the first mistake that later steps cannot do without:
+    file, key and what is wrong, in one line."""
     with cpu_limit(folder):
         spec = load_spec(folder)
         check_signatures(folder, spec)

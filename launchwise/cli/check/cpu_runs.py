@@ -122,15 +122,10 @@ def run_on_cpu(
     listed: Sequence[Problem] | None,
     given: Sequence[Problem] | None,
 ) -> Iterator[Step]:
-    """Run problems and yield the outcome of each configuration.
-
-    Builds are compiled ahead, on every core.
-
-    ``gpu``: limits of the GPU that configurations must keep.
-    ``listed``, ``given``: problems of ``sweep.yaml``, and of the command line, which go first;
-        small ones are drawn where there are neither.
-    Raises UserError when the spec or the workload's own code is wrong.
-    """
+    """Run problems and yield the outcome of each configuration. Builds are compiled ahead, on every
+    core. ``gpu``: limits of the GPU that configurations must keep. ``listed``, ``given``: problems
+    of ``sweep.yaml``, and of the command line, which go first; small ones are drawn where there are
+    neither. Raises UserError when the spec or the workload's own code is wrong."""
     cases, drawn = Cases(spec, gpu), given is not None
     # The process loads its libraries while this one looks for problems.
     with CpuProcess(folder) as process, _Ahead(folder, spec, workload) as ahead:

@@ -38,10 +38,8 @@ SEED = 2026
 
 
 class SmallProblems:
-    """Draws small problems that configurations may run on a GPU with limits.
-
-    ``gpu``: facts that constraints may read (:data:`launchwise.workloads.parts.GPU_NAMES`).
-    """
+    """Draws small problems that configurations may run on a GPU with limits. ``gpu``: facts that
+    constraints may read (:data:`launchwise.workloads.parts.GPU_NAMES`)."""
 
     def __init__(self, spec: Spec, gpu: Mapping[str, Any]) -> None:
         self.spec, self.gpu = spec, gpu

@@ -31,13 +31,11 @@ from launchwise.workloads.sources import MOST_BYTES, OPTIONS, cpu_limit, source_
 
 
 def begin(folder: Path, file: Path, name: str | None) -> list[str]:
-    """Write the spec of a kernel, and copy its file; what was done, one line each.
-
-    ``folder`` of the workload need not exist. ``file`` is a CUDA file, or a Python file with
-    functions of Triton or that gives CUDA text to CuPy; the first of its kernels when ``name`` is
-    left out. Raises UserError when no spec can be made of the file, or something of that name is in
-    the folder already.
-    """
+    """Write the spec of a kernel, and copy its file; what was done, one line each. ``folder`` of
+    the workload need not exist. ``file`` is a CUDA file, or a Python file with functions of Triton
+    or that gives CUDA text to CuPy; the first of its kernels when ``name`` is left out. Raises
+    UserError when no spec can be made of the file, or something of that name is in the folder
+    already."""
     with cpu_limit(file):
         check_folder_name(folder.resolve())
         if file.suffix == TRITON:
