@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +33,9 @@ _GUARD = re.compile(
     r"\A\s*#\s*ifndef\s+(\w+)\s*\n\s*#\s*define\s+\1[ \t]*\n(.*)\n[ \t]*#\s*endif[^\n]*\s*\Z",
     re.DOTALL,
 )
+_CONDITION = re.compile(r"^[ \t]*#[ \t]*(if|endif)", re.MULTILINE)
 _MOST_HEADERS = 500  # More of them are no headers of one kernel
+_MOST_TIMES = 4  # As often a header is read that stands below conditions
 
 
 @dataclass(frozen=True)
@@ -46,15 +49,16 @@ class Header:
 
 def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]:
     """Cleaned text of a CUDA file with its local headers in the place of their ``#include``. Each
-    header is read once. What lies in the project's ``kernels/`` is read but not listed: every
-    workload may include it. ``own`` is the CUDA text that a file of another language holds. Raises
-    UserError when a file cannot be read, or all are longer than :data:`MOST_BYTES`."""
+    header is read once, but for those below a condition. What lies in the project's ``kernels/`` is
+    read but not listed: every workload may include it. ``own`` is the CUDA text that a file of
+    another language holds. Raises UserError when a file cannot be read, or all are longer than
+    :data:`MOST_BYTES`."""
     top = path.resolve().parent
     headers: dict[str, Header] = {}
-    seen = {path.resolve()}
+    times = Counter({path.resolve(): _MOST_TIMES})
     total = 0
 
-    def text_of(file: Path) -> str:
+    def text_of(file: Path, is_sure: bool) -> str:
         nonlocal total
         text = own if own is not None and file == path else source_text(file)
         total += len(text)
@@ -63,9 +67,15 @@ def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]
         text = without_comments(text)
         if file != path and (guarded := _GUARD.match(text)):
             text = guarded[2]
-        return INCLUDE.sub(lambda match: included(match[1] or match[2], file, not match[1]), text)
 
-    def included(name: str, beside: Path, angled: bool) -> str:
+        def part(match: re.Match[str]) -> str:
+            before = _CONDITION.findall(text[: match.start()])
+            is_open = before.count("if") > before.count("endif")
+            return included(match[1] or match[2], file, not match[1], is_sure and not is_open)
+
+        return INCLUDE.sub(part, text)
+
+    def included(name: str, beside: Path, angled: bool, is_sure: bool) -> str:
         foreign = _FOREIGN.match(name)
         found = None if angled and foreign else sources.included(top, name, beside.resolve().parent)
         if found is None:
@@ -74,17 +84,17 @@ def with_headers(path: Path, own: str | None = None) -> tuple[str, list[Header]]
                 headers.setdefault(name, Header(name, None))
                 return f"{MISSING} {name.replace(' ', '_')}"
             return ""
-        if found in seen or len(seen) > _MOST_HEADERS:
+        if times[found] >= _MOST_TIMES or len(times) > _MOST_HEADERS:
             return ""
-        seen.add(found)
+        times[found] += _MOST_TIMES if is_sure else 1
         if found.is_relative_to(top):
             place = found.relative_to(top).as_posix()
             headers[place] = Header(name, found, place)
         elif not found.is_relative_to(PROJECT_KERNELS):
             headers[str(found)] = Header(name, found)
-        return text_of(found)
+        return text_of(found, is_sure)
 
-    text = text_of(path)
+    text = text_of(path, True)
     return text, list(headers.values())
 
 
