@@ -141,7 +141,7 @@ def sources():
     """Name to a file for ``launchwise new`` and what is said of it."""
     one = b"__global__ void k(float *x, int n) { x[n] = 1; }"
     return {
-        "braces.cu": (b"\xff\xfe" + one[:-2] + b"{" * 50_000, "{: is nested more than 250 levels"),
+        "braces.cu": (b"\xff\xfe" + one[:-2] + b"{" * 50_000, "has no kernel: no function"),
         "parameters.cu": (
             b"__global__ void k(" + b"int a," * 10_000 + b"int b) {}",
             "k: has 10,001 parameters, more than 250",

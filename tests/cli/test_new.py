@@ -119,7 +119,6 @@ DEEP = {
     "brackets": ("k = " + "(" * 300 + ")" * 300, "line 1: no Python: too many nested"),
     "operators": ("k = " + "-" * 100_000 + "1", "cannot be read as Python: nested too deep"),
     "a chain": ("k = 1" + " + 1" * 60_000, "cannot be read as Python: nested too deep"),
-    "CUDA": (f"k = cp.RawKernel('__global__ void k() {{{'(' * 300}}}', 'k')", "line 1: (: is"),
     "a huge file": ("x = 1\n" * 50_000, "is longer than 262,144 bytes"),
 }
 REFUSED["py"] |= {name: {"text": text, "said": said} for name, (text, said) in DEEP.items()}

@@ -40,11 +40,10 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
         check_folder_name(folder.resolve())
         if file.suffix == TRITON:
             facts = facts_of(file, name, folder.resolve().name)
-            made = (
-                _of_triton(folder, file, facts.draft)
-                if facts.draft is not None
-                else _of_cupy(folder, file, name, facts.codes)
-            )
+            if facts.draft is not None:
+                made = _of_triton(folder, file, facts.draft)
+            else:
+                made = _of_cupy(folder, file, name, facts.codes)
         else:
             source = read_source(file, wanted=name)
             kernel, content = choose(source, name, file), read_bytes(file, MOST_BYTES)
@@ -61,8 +60,8 @@ class _Made:
     """What is written of a kernel."""
 
     spec: str
-    contents: Mapping[Path, bytes]  # of the files that are copied
-    origins: Mapping[Path, str]  # where each of them comes from, for messages
+    # Content of the files that are copied, and where each comes from, for messages.
+    copies: Mapping[Path, tuple[bytes, str]]
     lines: list[str]  # what is said of it
 
 
@@ -74,12 +73,8 @@ def _of_triton(folder: Path, file: Path, draft: Draft) -> _Made:
     lines += [f"{file.name} imports {one}: copy that file to {folder}" for one in draft.modules]
     if draft.copied:
         lines.append(f"{source}: the functions of {file.name} that {draft.kernel} needs")
-    return _Made(
-        draft.spec,
-        {source: draft.copied.encode() or read_bytes(file, MOST_BYTES)},
-        {source: file.name},
-        [*lines, *draft.notes],
-    )
+    content = draft.copied.encode() or read_bytes(file, MOST_BYTES)
+    return _Made(draft.spec, {source: (content, file.name)}, [*lines, *draft.notes])
 
 
 def _drafted(
@@ -94,19 +89,18 @@ def _drafted(
     """What is written of a kernel of CUDA, one of ``kernels``. ``copy`` is its file in the
     workload's folder, ``origin`` where its text stands, ``options`` are those of the compiler."""
     folder, headers = copy.parent, source.headers
-    own = {folder / one.place: one.path for one in headers if one.path and one.place}
-    listed = [(one.name, one.refused) for one in kernels]
+    own = {
+        folder / one.place: (read_bytes(one.path, MOST_BYTES), one.path.name)
+        for one in headers
+        if one.path and one.place
+    }
     lines = [
-        *_listed(listed, kernel.name),
+        *_listed([(one.name, one.refused) for one in kernels], kernel.name),
         *(f"{header}: copied, too" for header in own),
         *remarks(headers, copy.name, str(folder)),
     ]
-    return _Made(
-        spec_text(folder.resolve().name, copy.name, source, kernel, options),
-        {copy: content, **{path: read_bytes(header, MOST_BYTES) for path, header in own.items()}},
-        {copy: origin, **{path: header.name for path, header in own.items()}},
-        lines,
-    )
+    spec = spec_text(folder.resolve().name, copy.name, source, kernel, options)
+    return _Made(spec, {copy: (content, origin), **own}, lines)
 
 
 def _listed(kernels: Sequence[tuple[str, str]], chosen: str) -> list[str]:
@@ -123,10 +117,10 @@ def _write(folder: Path, made: _Made) -> None:
     spec = folder / SPEC_FILE
     if spec.exists():
         raise UserError(spec, "", "exists; remove it first, or name another folder")
-    for copy, content in made.contents.items():
+    for copy, (content, origin) in made.copies.items():
         if copy.exists() and (not copy.is_file() or copy.read_bytes() != content):
-            raise UserError(copy, "", f"exists and differs from {made.origins[copy]}")
-    for copy, content in made.contents.items():
+            raise UserError(copy, "", f"exists and differs from {origin}")
+    for copy, (content, _) in made.copies.items():
         if not copy.exists():
             write_bytes(copy, content)
     write_text(spec, made.spec)

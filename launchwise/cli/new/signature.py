@@ -30,8 +30,6 @@ from launchwise.cuda_text.types import NUMBERS, TypeNames, type_names
 from launchwise.workloads.checks.spec_checks import MOST_NAMES
 from launchwise.workloads.sources import source_text
 
-LONGEST = 20_000  # Most characters of an expression; its tree may be as deep
-DEEPEST = 250  # Most brackets that are open at once: compilers take 256
 _MOST_TRIALS = 8  # Names that are tried for a kernel that stands below `#ifdef`
 
 
@@ -141,7 +139,6 @@ def _read(
         made = expanded(text, {name: name for name in defined})
     except ExpandsTooFar as error:
         raise UserError(path, "", str(error)) from error
-    _check_depth(made.text, path)
     root = parse(made.text)
     every, names = items(root), type_names(root, made.numbers)
     kernels = [
@@ -151,22 +148,6 @@ def _read(
     ]
     known = tuple(one for one in headers if one.path or one.name.replace(" ", "_") in made.missing)
     return Source(root, made, tuple(_merged(kernels)), known, defined, tuple(every), names)
-
-
-def _check_depth(text: str, path: Path) -> None:
-    """Insist that brackets are nested as compilers take them, and that expressions end."""
-    plain = re.sub(r'"(?:\\.|[^"\\\n])*"', "", text)
-    if max(map(len, re.split("[;{},]", plain))) > LONGEST:
-        raise UserError(path, "", f"has an expression of more than {LONGEST:,} characters")
-    opened = {")": "(", "]": "[", "}": "{"}
-    depth = dict.fromkeys(opened.values(), 0)
-    for token in text:
-        if token in depth:
-            depth[token] += 1
-            if depth[token] > DEEPEST:
-                raise UserError(path, token, f"is nested more than {DEEPEST} levels deep")
-        elif token in opened:
-            depth[opened[token]] = max(0, depth[opened[token]] - 1)
 
 
 def _merged(kernels: Sequence[Kernel]) -> Iterator[Kernel]:

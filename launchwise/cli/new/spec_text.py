@@ -19,7 +19,7 @@ from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cli.new.undeclared import (
     Need,
     compiled_in,
-    draft_tunables,
+    draft_tunable,
     fixed_numbers,
     needed_items,
     needed_macros,
@@ -59,7 +59,7 @@ class _Draft:
         nodes = needed_nodes(source, kernel)
         axes = {name: axes_in(nodes, name) for name in ("blockIdx", "threadIdx", "blockDim")}
         sides, shared = host_launch(source, kernel, fixed)
-        tunables = draft_tunables(free)
+        tunables = [*map(draft_tunable, free)]
         names = {one.name for one in tunables} | {f"block_size_{axis}" for axis in AXES}
         taken = {*RESERVED, *kernel.types.values(), *names}
         self.sizes = draft_sizes(kernel, indices, taken, self.compiled)

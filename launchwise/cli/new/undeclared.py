@@ -63,7 +63,7 @@ def needed_macros(source: Source, kernel: Kernel) -> list[Need]:
         for name in item.names
         if item.template
     }
-    nodes = compiled_with(source, kernel)
+    nodes = _compiled_with(source, kernel)
     used = read_names(nodes, templates)
     indexed = {
         text_of(child(each, "argument"))
@@ -147,7 +147,7 @@ def needed_nodes(source: Source, kernel: Kernel, others: Sequence[Item] = ()) ->
     return [node for item in items for node in on_device(item)]
 
 
-def compiled_with(source: Source, kernel: Kernel) -> list[Node]:
+def _compiled_with(source: Source, kernel: Kernel) -> list[Node]:
     """A kernel, what it needs, and device functions and constants that no kernel needs. nvcc
     compiles these all the same, so their macros must be defined."""
     needed = needed_items(source, kernel)
@@ -214,16 +214,12 @@ def compiled_in(needs: Sequence[Need], reserved: Collection[str]) -> dict[str, s
     return found
 
 
-def draft_tunables(needs: Sequence[Need]) -> list[Tunable]:
-    """Build tunables for the macros of a kernel, as the file uses them."""
-    return [*map(_tunable, needs)]
-
-
 VALUES = "values; or a side of the block; or under macros, where it changes the result"
 _FEW = (1, 2, 4)
 
 
-def _tunable(need: Need) -> Tunable:
+def draft_tunable(need: Need) -> Tunable:
+    """Build tunable for a macro of a kernel, as the file uses it."""
     own, compared = need.default, need.compared
     start: Any
     if need.names:
