@@ -26,6 +26,7 @@ from launchwise.comparing.sweep_comparison import (
     compared,
 )
 from launchwise.experiment.discovery import find_workloads
+from launchwise.learning.row_arrays import records_of
 from launchwise.report import wording
 from launchwise.workloads.space import label, used
 from launchwise.workloads.spec import Spec, load_spec
@@ -258,8 +259,8 @@ def _sweep_files(one: SweepComparison) -> dict[str, Any]:
         "rows": [
             {"problem": problem, "configuration": configuration, **facts}
             for problem, configuration, facts in zip(
-                problems(one.rows, one.spec),
-                configurations(one.rows, one.spec),
+                _problems(one.rows, one.spec),
+                _configurations(one.rows, one.spec),
                 _records(_facts(one.rows)),
                 strict=True,
             )
@@ -268,25 +269,15 @@ def _sweep_files(one: SweepComparison) -> dict[str, Any]:
 
 
 def _answers_files(one: SweepComparison) -> list[dict[str, Any]]:
-    best = {
-        side: [
-            None if place == NONE else found
-            for place, found in zip(
-                one.answers[f"{side}_best"],
-                # Position -1 is of the last row, and left out.
-                configurations(one.rows.iloc[one.answers[f"{side}_best"]], one.spec),
-                strict=True,
-            )
-        ]
-        for side in ("old", "new")
-    }
+    every = _configurations(one.rows, one.spec)
+    best = [
+        {f"{side}_best": None if answer[f"{side}_best"] == NONE else every[answer[f"{side}_best"]]
+         for side in ("old", "new")}
+        for answer in one.answers.to_dict("records")
+    ]  # fmt: skip
     facts = _records(one.answers[["verdict", *_RATIO]])
-    return [
-        {"problem": problem, "old_best": old, "new_best": new, **each}
-        for problem, old, new, each in zip(
-            problems(one.answers, one.spec), best["old"], best["new"], facts, strict=True
-        )
-    ]
+    parts = zip(_problems(one.answers, one.spec), best, facts, strict=True)
+    return [{"problem": problem, **own, **each} for problem, own, each in parts]
 
 
 def csv_text(comparison: Comparison) -> str:
@@ -300,9 +291,9 @@ def csv_text(comparison: Comparison) -> str:
             "new_gpu": one.new_gpu,
             "problem": [
                 " ".join(f"{name}={value}" for name, value in each.items())
-                for each in problems(one.rows, one.spec)
+                for each in _problems(one.rows, one.spec)
             ],
-            "configuration": [label(each, one.spec) for each in configurations(one.rows, one.spec)],
+            "configuration": [label(row, one.spec) for row in one.rows.to_dict("records")],
         }
         facts = _facts(one.rows)
         tables.append(pd.concat([pd.DataFrame(keys, index=facts.index), facts], axis=1))
@@ -310,19 +301,13 @@ def csv_text(comparison: Comparison) -> str:
     return found.to_csv(index=False, lineterminator="\n")
 
 
-def problems(rows: pd.DataFrame, spec: Spec) -> list[dict[str, Any]]:
-    return _dicts(rows[spec.problem_columns])
+def _problems(rows: pd.DataFrame, spec: Spec) -> list[dict[str, Any]]:
+    return records_of(rows[spec.problem_columns])
 
 
-def configurations(rows: pd.DataFrame, spec: Spec) -> list[dict[str, Any]]:
+def _configurations(rows: pd.DataFrame, spec: Spec) -> list[dict[str, Any]]:
     """Configuration of each row, without the tunables that its variant does not have."""
-    return [used(each, spec) for each in _dicts(rows[spec.tunable_columns])]
-
-
-def _dicts(table: pd.DataFrame) -> list[dict[str, Any]]:
-    names = [str(name) for name in table]
-    columns = (table[name].tolist() for name in names)
-    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+    return [used(each, spec) for each in records_of(rows[spec.tunable_columns])]
 
 
 def _facts(rows: pd.DataFrame) -> pd.DataFrame:
@@ -342,4 +327,4 @@ def _facts(rows: pd.DataFrame) -> pd.DataFrame:
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows with None where there is no value: JSON has no NaN."""
     objects = table.astype(object)
-    return _dicts(objects.where(objects.notna(), None))
+    return records_of(objects.where(objects.notna(), None))
