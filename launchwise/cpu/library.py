@@ -127,7 +127,7 @@ class Compiler:
         own = [path for path in map(Path, source.files) if path.is_file()]
         own_path = any(b"__CUDACC__" in path.read_bytes() for path in own)
         names = [split_kernel(kernel)[0].split("::")[-1] for kernel in build.kernels]
-        source = source.needed([build.symbol(name) for name in names])
+        source = source.needed([*build.kernels, *map(build.symbol, names)])
         waits = ("BY_WARP" if own_path else "BY_BLOCK") if source.waits else "NEVER"
         try:
             source.check()

@@ -7,32 +7,23 @@ device needs the kernels and what they use.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 
-from tree_sitter import Node
-
-from launchwise.cuda_text.declarations import (
-    IDENTIFIERS,
-    Item,
-    declared_names,
-    identifiers,
-    is_clear,
-    items,
-)
+from launchwise.cuda_text.declarations import IDENTIFIERS, Item, identifiers, is_clear, items
 from launchwise.cuda_text.host_code import CALLS
-from launchwise.cuda_text.syntax import child, has_word, parse, text_of, walk
+from launchwise.cuda_text.syntax import parse, text_of, walk
 
 _KEPT = (
     *("using_declaration", "template_instantiation", "static_assert_declaration"),
     "friend_declaration",
 )
 _LITERAL = re.compile(r'"(?:\\.|[^"\\\n])*"')
-_DEVICE = re.compile(r"\b__(?:device|global|constant|shared|managed)__\b")
+_PLAIN = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*")
 
 
 class _Part:
-    """A declaration, with the names that it gives and uses."""
+    """A declaration, with the names that it uses."""
 
     def __init__(self, item: Item) -> None:
         self.item = item
@@ -41,127 +32,64 @@ class _Part:
         alone = around is not None and around.type == "linkage_specification"
         self.start = (around if alone and around else item.node).start_byte
         self.end = item.node.end_byte
-        if item.body is None or not item.is_function:
-            self.end += text_of(item.node.next_sibling) == ";"
-        self.text = _LITERAL.sub('""', text_of(item.node))
         self.is_function = item.is_function and item.body is not None
-        kind = None if self.is_function else item.structure
-        self.is_class = kind is not None and kind.type != "enum_specifier"
-        # Of a function or class.
-        self.name = text_of(child(kind, "name")) if self.is_class else item.declarator.name
-        # Whether any of it is marked for the GPU.
-        self.of_device = item.of_device if self.is_function else bool(_DEVICE.search(self.text))
+        if not self.is_function:
+            self.end += text_of(item.node.next_sibling) == ";"
+        self.name = item.declarator.name
 
     @cached_property
     def words(self) -> set[str]:
         return identifiers([self.item.node])
 
     @cached_property
-    def _own(self) -> set[str]:
-        return declared_names([self.item.node]) - self.item.names
-
-    @cached_property
-    def functions(self) -> set[str]:
-        """Identifiers that may mean a function: no members, and no variables of its own."""
-        plain = {text_of(each) for each in walk(self.item.node, *IDENTIFIERS[:2])}
-        calls = (child(each, "function") for each in walk(self.item.node, "call_expression"))
-        called = {text_of(_innermost(each)) for each in calls if each is not None}
-        return plain - (self._own - called)
+    def plain_words(self) -> set[str]:
+        return {text_of(each) for each in walk(self.item.node, *IDENTIFIERS[:2])}
 
     @property
-    def droppable(self) -> bool:
-        """Whether it may be left out when nothing names it."""
-        if self.item.of_class or self.of_device or self.item.inner.type in _KEPT:
-            return False
-        if not (self.is_function or self.is_class):
-            return not self.item.template and not has_word(self.item.inner, "constexpr")
-        plain = re.fullmatch(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*", self.name)
-        special = has_word(self.item.inner, "constexpr") or self.item.instantiates
-        return plain is not None and not special
+    def calls(self) -> bool:
+        """Whether it is host code that launches a kernel or calls the CUDA runtime."""
+        text = _LITERAL.sub('""', text_of(self.item.node))
+        return CALLS.search(text) is not None or (self.is_function and self.name == "main")
 
-    def used_by(self, named: set[str], functions: set[str]) -> bool:
-        """Whether one of these names may mean it; ``functions`` are those that may mean one."""
-        if not (self.is_function or self.is_class):
-            return bool((self.item.names | self._own) & named)
-        *outer, name = self.name.split("::")
-        # A method is named as a member.
-        return name in (functions if self.is_function and not outer else named)
+    def is_used(self, asked: Collection[str]) -> bool:
+        """Whether launches of some kernels, or of all without any, need it though nothing names
+        it, as far as its kind tells."""
+        if self.is_function and self.item.of_device:
+            return not asked or self.name in asked or not _PLAIN.fullmatch(self.name)
+        if self.is_function:
+            return not _PLAIN.fullmatch(self.name)  # An operator, a destructor.
+        return self.item.inner.type in _KEPT or self.item.of_device
 
 
-def _innermost(node: Node) -> Node:
-    """The last name of a function that is called, without namespaces and template arguments."""
-    while (inner := child(node, "name")) is not None:
-        node = inner
-    return node
-
-
-def other_code(
-    text: str, asked: Iterable[str], refused: re.Pattern[str]
-) -> list[tuple[int, int, str]]:
-    """Parts of a source that no launch needs: start, end and the name that they define.
-
-    These are functions that launch kernels, call the CUDA runtime or name one that does, and
-    functions, classes and variables that nothing marked ``__device__`` or ``__global__`` uses. Of
-    device code, functions that cannot run and that no kernel of those asked uses. ``text``:
-    preprocessed CUDA C++, without the compiler's own headers. ``asked``: names of kernels; without
-    any, all of them are. ``refused``: what cannot run."""
-    root = parse(text)
+def other_code(text: str, kernels: Iterable[str]) -> list[tuple[int, int, str]]:
+    """Parts of a source that no launch needs: start, end and the name that they define. These are
+    functions that launch kernels, call the CUDA runtime or name one that does, and all that neither
+    a kernel names nor what it names. ``text``: preprocessed CUDA C++, without the compiler's own
+    headers. ``kernels``: those that are launched, with template arguments; without any, all."""
+    root, asked = parse(text), set(re.findall(r"\w+", " ".join(kernels)))
     every = [_Part(item) for item in items(root, members=True)] if is_clear(root) else []
-    unasked = _unasked(every, set(asked), refused) if asked else set()
-    host = [part for part in every if not (part.of_device or part.is_class)]
-    calling = {part for part in host if CALLS.search(part.text)}
-    calling |= {part for part in host if part.is_function and part.name == "main"}
-    more = calling
+    calling = _calling([part for part in every if part.item.structure is None])
+    left = [part for part in every if part not in calling and not part.item.of_class]
+    used = {part for part in left if part.is_used(asked)}
+    named, seen, new = set(asked), set[_Part](), used
+    while new:
+        seen |= new
+        named = named.union(*(part.words for part in new))
+        new = {part for part in left if part not in seen and part.item.names & named}
+    dropped = [part for part in every if part in calling or (part in left and part not in seen)]
+    return _outermost((part.start, part.end, part.name) for part in dropped)
+
+
+def _calling(parts: Sequence[_Part]) -> set[_Part]:
+    """Host code that calls the CUDA runtime, or that names a function which does."""
+    host = [part for part in parts if not part.item.of_device]
+    calling = more = {part for part in host if part.calls}
     while more:
         names = {part.name for part in more if part.is_function and not part.item.of_class} - {""}
-        # A class that is kept keeps its methods' bodies, so they need what they name.
-        more = {part for part in host if part not in calling and names & part.functions}
+        # Members of other classes may have the same names.
+        more = {part for part in host if part not in calling and names & part.plain_words}
         calling |= more
-    dropped = unasked | calling
-    dropped |= _unused([part for part in every if part not in dropped])
-    return _outermost((part.start, part.end, part.name) for part in every if part in dropped)
-
-
-def _unasked(parts: list[_Part], asked: set[str], refused: re.Pattern[str]) -> set[_Part]:
-    """Device functions that cannot run, or use one such, and that no kernel of those asked uses."""
-    functions = [part for part in parts if part.is_function and part.of_device]
-    used, waiting = set[str](), asked
-    while waiting:
-        used |= waiting
-        words = [part.words for part in functions if part.name in waiting]
-        waiting = set[str]().union(*words) - used
-    unused = [part for part in functions if part.name not in used]
-    dropped = {part for part in unused if refused.search(part.text)}
-    while more := {
-        part
-        for part in unused
-        if part not in dropped and part.words & {each.name for each in dropped}
-    }:
-        dropped |= more
-    return dropped
-
-
-def _unused(parts: list[_Part]) -> set[_Part]:
-    """Functions and classes of the host that nothing of the rest names."""
-    unused = {part for part in parts if part.droppable}
-    classes = [part for part in unused if part.is_class]
-    named: set[str] = set()
-    functions: set[str] = set()
-
-    def inside(part: _Part) -> bool:
-        return any(each.start <= part.start and part.end <= each.end for each in classes)
-
-    used = {part for part in parts if part not in unused and not inside(part)}
-    while used:
-        unused -= used
-        for part in used:
-            # A prototype does not use what it declares.
-            declares = not (part.is_function or part.is_class or part.of_device)
-            own = part.item.names if declares else set()
-            named |= part.words - (set() if part.is_class else part._own) - own
-            functions |= part.functions - own
-        used = {part for part in unused if part.used_by(named, functions)}
-    return unused
+    return calling
 
 
 def _outermost(parts: Iterable[tuple[int, int, str]]) -> list[tuple[int, int, str]]:

@@ -42,8 +42,6 @@ REFUSED |= {
     r"\b__nv_fp8\w*|\b__nv_fp4\w*|\b__nv_fp6\w*": "floating-point numbers of 8 bits and less",
 }
 
-_REFUSED = re.compile("|".join(REFUSED))
-
 HEADERS = {
     r"cuda_fp[468]\.h": "floating-point numbers of 8 bits and less",
     r"mma\.h": "tensor cores (wmma)",
@@ -145,10 +143,10 @@ class Source:
 
     def needed(self, kernels: Iterable[str]) -> Source:
         """The same source with blanks for what no launch needs; its lines stay where they are.
-        ``kernels``: names of the kernels to launch; without any, all of them."""
+        ``kernels``: those that are launched; without any, all of them."""
         own, starts, places = self._of_user
         names, kept, done = set[str](), list[str](), 0
-        for begin, stop, name in other_code(own, kernels, _REFUSED):
+        for begin, stop, name in other_code(own, kernels):
             names.add(name)
             first = bisect.bisect_right(places, begin) - 1
             for index in range(first, bisect.bisect_left(places, stop)):
