@@ -27,7 +27,6 @@ class TooLargeError(ArithmeticError):
 
 
 def is_too_large(value: Any) -> bool:
-    """Whether a value is an integer beyond the limit."""
     return isinstance(value, int) and value.bit_length() > MOST_BITS
 
 
@@ -41,7 +40,6 @@ def bounded(value: Any) -> Any:
 
 
 def bounding(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose value is :func:`bounded`."""
     return lambda *values: bounded(function(*values))
 
 

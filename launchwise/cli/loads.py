@@ -92,12 +92,10 @@ class Loaded:
         return {one.problem: 1 for one in own if one.basis == MEASURED}
 
     def judged(self, gpu: str) -> pd.DataFrame | None:
-        """Judged times of a GPU; None where they are not there."""
         path = self._root / "results" / "times" / gpu / f"{self.study}.parquet"
         return read_table(path, times_schema(self.spec)) if path.is_file() else None
 
     def tuning_s(self, gpu: str) -> float | None:
-        """What the sweep of a GPU took."""
         path = self._root / "results" / "sweeps" / gpu / f"{self.spec.workload}.parquet"
         if not path.is_file():
             return None
@@ -105,7 +103,6 @@ class Loaded:
         return measuring_s(rows["measured_at"].tolist())
 
     def weighed(self) -> Weighed:
-        """The load on the devices."""
         numbers = {self.table.number(gpu): self.judged(gpu) for gpu in self.gpus}
         judged = {at: one for at, one in numbers.items() if at is not None and one is not None}
         devices = [at for at in numbers if at is not None]
@@ -133,7 +130,6 @@ def is_it_worth(
 
 
 def as_json_text(asked: Loaded, found: Worth, steps: Sequence[Step]) -> str:
-    """The answer as JSON."""
     plain = {"study": asked.study, "gpu": asked.gpus[0], "load": str(asked.path), **found.plain()}
     names = ("count", "reached", "interval")
     builds = [{name: getattr(one, name) for name in names} for one in steps]

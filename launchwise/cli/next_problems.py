@@ -74,8 +74,6 @@ def _seconds_before(rows: pd.DataFrame) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A case that may be measured."""
-
     case: Case
     blocks: list[dict[str, Any]]  # problem blocks that measure it
     rows: int  # configurations

@@ -113,8 +113,6 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 class Entry(Strict):
-    """A file of the archive."""
-
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     bytes: int = Field(ge=0, le=storage.MOST_BYTES)
 

@@ -37,8 +37,6 @@ RULES = ("recheck_contests", "recheck_pairs", "recheck")
 
 @dataclass(frozen=True)
 class Rechecked:
-    """Verdicts of one study on one GPU."""
-
     study: str
     gpu: str
     spec: Spec
@@ -138,7 +136,6 @@ def _fits(profile: GpuProfile, present: Sequence[Card]) -> bool:
 
 
 def as_json_text(found: Sequence[Rechecked]) -> str:
-    """The verdicts as JSON: a list per study and GPU."""
     plain = [
         {
             "study": each.study,

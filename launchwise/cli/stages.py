@@ -85,8 +85,6 @@ def _changed_ns(path: Path) -> int:
 
 @dataclass(frozen=True)
 class Advice:
-    """What a model says of a problem, for a search."""
-
     guesses: list[Configuration]  # configurations that are measured first, in order
     # Values of configurations, with the times that it expects of them (as a prior has them).
     expected: list[tuple[list[Value], float | None]]
@@ -181,7 +179,6 @@ class Stages:
         )
 
     def _is_whole(self, builds: list[Build]) -> bool:
-        """Whether the bundle holds them, as the sources are now."""
         made_of = fingerprint(self._folder, self._toolkit)
         # Without one, or with a damaged one, nvcc runs.
         with contextlib.suppress(UserError):

@@ -41,8 +41,6 @@ LONGEST_S = 60.0
 
 @dataclass(frozen=True)
 class Question:
-    """Arguments of the command; see :func:`launchwise.cli.kernel_commands.tune`."""
-
     workload: str
     problem: Sequence[str]
     cores: int

@@ -44,8 +44,6 @@ _one_launch = threading.Lock()
 
 
 class CpuGraph:
-    """Work kept for later."""
-
     def __init__(self, queue: Callable[[], None]) -> None:
         self.launch = queue
 

@@ -88,8 +88,6 @@ def address_of(buffer: Buffer) -> int:
 
 
 class CpuPart:
-    """Some bytes of a buffer."""
-
     def __init__(self, whole: Buffer, offset: int, nbytes: int) -> None:
         self.nbytes = nbytes
         self.allocation = memory_of(whole, offset + nbytes)[offset:]
@@ -183,8 +181,6 @@ class Kernel:
 
 
 class Library:
-    """The kernels and variables of a compiled build."""
-
     def __init__(self, build: Build, path: Path) -> None:
         self._build = build
         self._path = path

@@ -48,7 +48,6 @@ class CFunctions:
         return called(self._loaded[build.key], launch, address_of)
 
     def library(self, build: Build) -> Path:
-        """The compiled build, made now or kept from before."""
         files = digest_files(included_files(self._folder, [build.source]))
         marks = digest([toolchain.toolchain(), FLAGS, files, build.key])
         path = self._kept / f"{Path(build.source).stem}_{marks}.so"
@@ -84,7 +83,6 @@ class Tensor:
         self.dtype = dtype
 
     def data_ptr(self) -> int:
-        """Address of the first element."""
         return self._address
 
     def cpu(self, *ignored: Any, **more: Any) -> Tensor:
@@ -94,11 +92,9 @@ class Tensor:
     untyped_storage = new_empty = set_ = copy_ = cpu
 
     def storage_offset(self) -> int:
-        """Elements before the first one."""
         return 0
 
     def size(self) -> tuple[int, ...]:
-        """Unknown to a pointer."""
         return ()
 
     stride = size

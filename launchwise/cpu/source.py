@@ -121,7 +121,6 @@ class Source:
 
     @property
     def files(self) -> set[str]:
-        """The user's files, by whole paths."""
         named = {unquoted(file) for _, _, file, system in self._markers if not system}
         return {file for file in named if file.startswith("/") and not file.startswith("/usr/")}
 
@@ -159,7 +158,6 @@ class Source:
 
     @property
     def waits(self) -> bool:
-        """Whether threads may wait for each other."""
         return _WAITS.search(self.text) is not None
 
     def check(self) -> None:

@@ -87,7 +87,6 @@ class Item:
 
     @property
     def of_device(self) -> bool:
-        """Whether it is marked for the GPU."""
         return has_word(self.inner, *_DEVICE)
 
     @property

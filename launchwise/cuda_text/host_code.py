@@ -53,7 +53,6 @@ class HostCode:
 
     @cached_property
     def launches(self) -> list[Launch]:
-        """In the order of the text."""
         found = []
         for call in walk(self._root, "call_expression"):
             for given in call.children:

@@ -14,7 +14,6 @@ from launchwise.cuda_text.syntax import child, declarator, declarators, has_word
 
 
 def word_list(*lines: str) -> frozenset[str]:
-    """Words of some lines."""
     return frozenset(word for line in lines for word in line.split())
 
 

@@ -142,7 +142,6 @@ def write_settings(
 def _entry(
     gpu: str, path: Path, known: Entries, studies: Sequence[str], notes: list[str]
 ) -> dict[str, Any]:
-    """What the overlay says of a GPU, so that the new studies have its rows."""
     entry: dict[str, Any] = {"source": "recorded"}
     theirs = known.get(gpu, {})
     if path != Path(RECORDED, gpu) or theirs.get("path") is not None:

@@ -177,7 +177,6 @@ MOST_FASTEST = 5  # Most problems of a GPU whose fastest configuration is printe
 
 
 def as_facts(found: Imported) -> dict[str, Any]:
-    """Summary of an import, for JSON."""
     names = ("rows", "flagged", "fastest", "notes")
     facts = {name: getattr(found, name) for name in names}
     settings = None if found.settings is None else str(found.settings)

@@ -97,8 +97,6 @@ Configuration = tuple[tuple[str, Value], ...]
 
 @dataclass(frozen=True)
 class Row:
-    """One configuration of a foreign sweep."""
-
     configuration: dict[str, Value]
     status: str  # one of launchwise.workloads.metrics.STATUSES
     reason: str  # what the file says of a failure
@@ -130,7 +128,6 @@ class ForeignSweep:
 
     @property
     def times_ms(self) -> dict[Configuration, float]:
-        """Configuration of each row with a time to it, ms."""
         return {row.key: row.time_ms for row in self.rows if row.time_ms is not None}
 
 

@@ -60,8 +60,6 @@ class Options:
 
 @dataclass(frozen=True)
 class Member:
-    """A sweep with its GPU."""
-
     sweep: ForeignSweep
     gpu: str
     datasheet: Datasheet | None

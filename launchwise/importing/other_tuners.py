@@ -43,7 +43,6 @@ COMPILED = {"registers": "RegistersCount", "shared_bytes": "LocalMemorySize"}
 
 
 def is_ktt(content: object) -> bool:
-    """Whether the content of a JSON file is KTT's."""
     results = as_mapping(content).get("Results")
     if not isinstance(results, list):
         return False
@@ -151,7 +150,6 @@ _TYPE = re.compile(r"(torch\.|jax\.|numpy\.)?(b?float|fp|u?int|bf|complex|bool|t
 
 
 def is_triton(content: object) -> bool:
-    """Whether the content of a JSON file is the timings of an autotuner of Triton."""
     return isinstance(as_mapping(content).get(CONFIGS), list)
 
 

@@ -40,8 +40,6 @@ ALWAYS = "1 == 1"
 
 @dataclass(frozen=True)
 class Shipped:
-    """Configuration files of one device."""
-
     device: str  # the library's name of it
     rules: list[Usual]  # what it launches for any problem of the files
     versions: tuple[str, ...]  # releases of Triton that the files state

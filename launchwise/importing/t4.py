@@ -105,8 +105,6 @@ def sweep_of_t4(
 
 @dataclass(frozen=True)
 class _Times:
-    """Where the time of each result stands."""
-
     # Name of a measurement; empty where none is a time: then the complaint says why.
     measurement: str
     complaint: str
@@ -116,7 +114,6 @@ class _Times:
     own_unit: str
 
     def repeats(self, entry: Mapping[str, Any]) -> tuple[float, ...]:
-        """Times of the repeats of a result, ms."""
         times = entry.get("times")
         if isinstance(times, Mapping):
             times = next((times[name] for name in REPEATS if name in times), [])
@@ -253,7 +250,6 @@ def _written(row: Row, names: Sequence[str]) -> dict[str, Any]:
 
 
 def invalidity_of(row: Row) -> str:
-    """``invalidity`` of a row in T4."""
     if row.status in ("ok", "timeout", "wrong"):
         return {"ok": "correct", "timeout": "timeout", "wrong": "correctness"}[row.status]
     words = row.reason.lower()

@@ -18,8 +18,6 @@ from launchwise.workflow.sweeps import Cluster
 
 
 class Copied(Strict):
-    """A recorded file, and where it goes."""
-
     source: Path
     target: Path
 
@@ -63,12 +61,10 @@ class RecordedWorkload(Strict):
             yield from (*study.blind.items(), *study.drawn.items())
 
     def sources(self) -> list[str]:
-        """Recorded files."""
         tests = [path for _, one in self._blind() for path in (one.frozen, one.sweep, one.pairs)]
         return list(dict.fromkeys(map(str, [*(each.source for each in self._copied()), *tests])))
 
     def targets(self) -> list[str]:
-        """Files that the job of the workload writes."""
         found = [each.target for each in self._copied()]
         found += [path for study in self.studies.values() for path in study.times.values()]
         found += [path for _, one in self._blind() for path in (one.rows, one.summary)]
@@ -130,11 +126,9 @@ class Contests:
         return [f"results/times/{gpu}/{study}.parquet" for gpu in gpus]
 
     def peers(self, study: str) -> dict[str, str]:
-        """GPU to the pairs of the study's libraries."""
         return self.pairs(study, "peers") if self._values.studies[study]["peers"] else {}
 
     def recorded_pairs(self, gpu: str, study: str, kind: str) -> str:
-        """Recorded pairs; the file may be missing."""
         return f"{self._values.recorded_in[gpu]}/{study}.{kind}.parquet"
 
     def recorded_before(self, gpu: str, study: str) -> str | None:
@@ -144,7 +138,6 @@ class Contests:
         return next(iter(found), None)
 
     def before(self, gpu: str, study: str, kind: str) -> list[str]:
-        """What was measured before a recheck: ``pairs``, or judged ``times``."""
         return present(f"results/{kind}/{gpu}/{study}.parquet")
 
     def minutes(self, gpu: str, study: str, attempt: int) -> int:
@@ -155,7 +148,6 @@ class Contests:
         return attempt * (15 + math.ceil(3 * seconds * problems / 60))
 
     def memory_mb(self, gpu: str, study: str, attempt: int) -> int:
-        """Memory of a job that measures for a study, 1e6 B."""
         return self._cluster.memory_mb(gpu, self._values.workload(study), attempt)
 
     def counters(self, study: str) -> dict[str, str]:
@@ -232,7 +224,6 @@ class Contests:
         }
 
     def frozen(self, study: str) -> list[str]:
-        """GPUs whose frozen answers are not measured yet, nor any later ones."""
         return [
             gpu
             for gpu in self._experiment.tested_blindly(study)
@@ -245,7 +236,6 @@ class Contests:
         return list(dict.fromkeys([*self._experiment.gpus_of(study), gpu]))
 
     def listed(self, gpu: str, study: str) -> list[Plain]:
-        """Problems that a live GPU's sweep of the study's workload measures: no blind ones."""
         return self._experiment.problems_of(gpu, self._values.workload(study))
 
     def measured_before(self, gpu: str, study: str) -> str | None:

@@ -93,7 +93,6 @@ def from_here(path: Path) -> str:
 
 
 def own_rules(experiment: Experiment) -> list[str]:
-    """Files of Snakemake rules that workloads bring along: ``rules.smk`` in their folders."""
     files = (folder / "rules.smk" for folder in experiment.folders.values())
     return [str(path) for path in files if path.is_file()]
 
@@ -167,8 +166,6 @@ def run_time_tables(folder: str) -> list[str]:
 
 
 class Code:
-    """Digests of the code that scripts run."""
-
     def __init__(self) -> None:
         self._digests: dict[frozenset[str], str] = {}
 

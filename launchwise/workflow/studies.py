@@ -138,11 +138,9 @@ class Studies:
         return self._values.folders[self._values.workload(study)]
 
     def own_folder(self, study: str) -> str:
-        """Folder with the study's ``study.yaml``, section and published tables."""
         return f"{self.folder(study)}/studies/{study}"
 
     def spec(self, study: str) -> str:
-        """``spec.yaml`` of the study's workload."""
         return f"{self.folder(study)}/spec.yaml"
 
     def beside(self, study: str, *kinds: str) -> list[str]:
@@ -160,7 +158,6 @@ class Studies:
         return [self.sweep(gpu, study) for gpu in self.gpus(study)]
 
     def times(self, study: str) -> list[str]:
-        """Judged times of the study's GPUs."""
         return [f"results/times/{gpu}/{study}.parquet" for gpu in self.gpus(study)]
 
     def judged_live(self) -> list[tuple[str, tuple[str, ...], list[str]]]:
@@ -185,7 +182,6 @@ class Studies:
         return profiles(self.answered_gpus(study))
 
     def load(self, study: str) -> list[str]:
-        """Its file of launches, if it names one."""
         path = self._experiment.studies[study].load
         return [] if path is None else [path]
 
@@ -263,7 +259,6 @@ class Studies:
         }
 
     def files(self, study: str) -> dict[str, Any]:
-        """Files of a study (:class:`launchwise.exporting.study_results.StudyFiles`)."""
         return {**self.learnt_files(study), **self.result_files(study)}
 
     def job_settings(self, study: str, code: Code) -> Plain:
@@ -293,11 +288,9 @@ class Studies:
         }
 
     def answering(self, study: str) -> str:
-        """Name of the study's answering model."""
         return answering_model(self._values.models[study])
 
     def sources_of_answering(self, study: str) -> list[str]:
-        """Source files of the answering model's kinds."""
         return self._sources(study, self.answering(study))
 
     def _trained(self, study: str, code: Code) -> dict[str, Plain]:

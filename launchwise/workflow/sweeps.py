@@ -182,7 +182,6 @@ class Cluster:
         return gpus[0].slurm.loaded if gpus and gpus[0].slurm else None
 
     def shards(self, gpu: str, workload: str) -> int:
-        """Number of shards of a sweep: from the settings, else from the estimated time."""
         entry = self._experiment.settings.gpus[gpu]
         if entry.shards is not None:
             return entry.shards
@@ -317,20 +316,16 @@ class Sweeps:
         return bool(self._values.gpus[gpu]["compile"] == "alongside")
 
     def bundle(self, gpu: str, workload: str) -> list[str]:
-        """Cubin bundle of a GPU's sweep; empty if the job that measures compiles."""
         return [] if self._compiles(gpu) else [self.compiled(gpu, workload)]
 
     def compiled(self, gpu: str, workload: str) -> str:
-        """Cubin bundle of a workload for the architecture of a GPU."""
         return f"results/build/{workload}/{self._values.archs[gpu]}.cubins"
 
     def shards(self, gpu: str, workload: str) -> list[str]:
-        """Tables of the shards of a sweep."""
         count = self._cluster.shards(gpu, workload)
         return [f"results/sweeps/{gpu}/{workload}/{shard}.parquet" for shard in range(1, count + 1)]
 
     def problems(self, gpu: str, workload: str) -> list[Problem]:
-        """Problems of a sweep in the order in which they are measured."""
         return in_order(self._experiment, gpu, workload, self._cluster.shards(gpu, workload))
 
     def journal(self, gpu: str, workload: str, shard: str) -> str:
@@ -361,6 +356,5 @@ class Sweeps:
         return [f"results/priors/{gpu}/{workload}.parquet"]
 
     def prior_sweeps(self, gpu: str, workload: str) -> list[str]:
-        """Sweeps of recorded GPUs that a sweep starts from."""
         others = prior_gpus(self._experiment, gpu, workload)
         return [f"results/sweeps/{other}/{workload}.parquet" for other in others]

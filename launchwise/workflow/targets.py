@@ -27,7 +27,6 @@ PREDICTED = "results/predictions/{study}.parquet"
 
 
 def targets(values: Values, contests: Contests, sweeps: Sweeps) -> Targets:
-    """Name of a target to its files."""
     found: Targets = {}
     for study in values.studies:
         found |= _of_study(study, values)
@@ -197,11 +196,9 @@ class Reported:
         return list(dict.fromkeys(tables))
 
     def sections(self) -> list[str]:
-        """Source files of the studies' sections."""
         return [path for each in self.files.values() for path in section_sources(each["folder"])]
 
     def params(self) -> Plain:
-        """Parameters of a stage that writes the report."""
         settings, experiment = self._values.settings, self._values.experiment
         return {
             "files": self.files,

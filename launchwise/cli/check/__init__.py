@@ -39,7 +39,6 @@ class Step:
         return self.said.partition(": ")[2]
 
     def as_facts(self) -> dict[str, Any]:
-        """As ``--json`` prints it."""
         facts = {"name": self.name, "status": self.status, "said": self.said}
         return {**facts, "passed": self.status in (OK, OPEN)}
 

@@ -45,8 +45,6 @@ RAGGED = 32 + ODD
 
 @dataclass(frozen=True)
 class Planned:
-    """A run: a configuration of a problem."""
-
     problem: Problem
     configuration: Configuration
     # Whether the problem has a size above a block: such a run may be too much work.

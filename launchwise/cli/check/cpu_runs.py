@@ -181,7 +181,6 @@ class _Runs:
         return f"no run had {' or '.join(missing)}" if missing else ""
 
     def outcome(self, job: Job) -> Step:
-        """Make a run, unless it would be too much work."""
         run, variant = job[0], str(job[0].configuration["variant"])
         status, said = self._outcome(job, variant)
         if status == OK:

@@ -96,8 +96,6 @@ def main(folder: Path) -> None:
 
 
 class Runner:
-    """Runs configurations of the workload in a folder."""
-
     def __init__(self, folder: Path) -> None:
         self._spec = load_spec(folder)
         self._workload = load_workload(folder, self._spec)

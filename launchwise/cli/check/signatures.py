@@ -117,7 +117,6 @@ def is_pointer(parameter: Parameter) -> bool | None:
 
 
 def _of_template(spec: Spec, launched: Launched) -> Iterator[tuple[str, str]]:
-    """Namespaces and arguments of a template that a kernel does not have."""
     kernel, variant = launched.step.kernel, spec.variants[launched.variant]
     place = f"kernels.{variant.steps.index(launched.step)}." if variant.kernels else ""
     key = f"variants.{launched.variant}.{place}kernel"
@@ -160,7 +159,6 @@ def _launched(folder: Path, spec: Spec) -> Iterator[Launched]:
 def _difference(
     spec: Spec, launched: Launched, name: str, parameter: Parameter, read_only: bool
 ) -> str:
-    """Complaint about an argument; '' if it fits."""
     argument = spec.arguments[name]
     pointer = is_pointer(parameter)
     if pointer is None:
@@ -253,7 +251,6 @@ def _parameter_type(
 def _macros(
     spec: Spec, variant: Variant, problem: Mapping[str, Any], configuration: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Macros of a build that may be types."""
     found = {name: str(configuration[name]) for name in variant.tunables}
     for name, text in spec.macros.items():
         try:

@@ -95,7 +95,6 @@ class SmallProblems:
         return found
 
     def size(self, problem: Problem) -> tuple[float, float]:
-        """Work items and bytes of a problem."""
         work = self.spec.work
         items, needed = (
             self.spec.value(each, problem) for each in (work.items, work.footprint_bytes)
@@ -269,7 +268,6 @@ class SmallProblems:
             return 0
 
     def most_of(self, name: str) -> int | None:
-        """The largest value of a parameter of integers, if it has one."""
         parameter = self.spec.problem[name]
         return max(map(int, parameter.values)) if parameter.values else parameter.maximum
 

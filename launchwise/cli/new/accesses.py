@@ -27,8 +27,6 @@ class Access:
 
 
 class Accesses:
-    """Uses of the arrays of a kernel."""
-
     def __init__(self, body: Body) -> None:
         self._body = body
         self._found: dict[str, list[Access]] = {}
@@ -65,7 +63,6 @@ class Accesses:
         return array, {term: factor for term, factor in value.items() if term != (array,)}
 
     def index(self, one: Access, keep: frozenset[str] = frozenset()) -> Polynomial | None:
-        """Element of an array that is used; None where that is unclear."""
         start = self.place(one.pointer, one.frame, keep)[1]
         if start is None or one.index is None:
             return start
@@ -85,7 +82,6 @@ class Accesses:
         return node
 
     def _access(self, node: Node, frame: Frame) -> Access:
-        """A use by a name."""
         pointer = self._pointer(node, frame)
         parent = pointer.parent
         element = parent if child(parent, "argument") == pointer else None

@@ -28,7 +28,6 @@ _CASTS = ("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast")
 
 
 def add(one: Polynomial, other: Polynomial, sign: int = 1) -> Polynomial:
-    """``one + sign * other``."""
     found = dict(one)
     for term, factor in other.items():
         found[term] = found.get(term, 0) + sign * factor
@@ -213,7 +212,6 @@ class Body:
             self._define(frame, node)
 
     def nodes(self, *kinds: str) -> Iterator[tuple[Frame, Node]]:
-        """Nodes of all bodies, of some kinds, with their bodies."""
         count = 0
         for frame in self.frames:
             for node in walk(frame.body, *kinds):
@@ -320,7 +318,6 @@ class Body:
         return add(earlier, value) if one.operator == "+=" else multiply(earlier, value)
 
     def shared_arrays(self) -> set[str]:
-        """Names of arrays in shared memory."""
         nodes = (node for _, node in self.nodes("declaration") if has_word(node, "__shared__"))
         each = (one for node in nodes for one in node.children_by_field_name("declarator"))
         return {declarator(one).name for one in each if declarator(one).sizes}

@@ -57,8 +57,6 @@ def begin(folder: Path, file: Path, name: str | None) -> list[str]:
 
 @dataclass(frozen=True)
 class _Made:
-    """What is written of a kernel."""
-
     spec: str
     # Content of the files that are copied, and where each comes from, for messages.
     copies: Mapping[Path, tuple[bytes, str]]
@@ -66,7 +64,6 @@ class _Made:
 
 
 def _of_triton(folder: Path, file: Path, draft: Draft) -> _Made:
-    """What is written of a kernel of Triton."""
     source = folder / file.name
     every = [(one, "") for one in dict.fromkeys([*draft.kernels, draft.kernel])]
     lines = _listed(every, draft.kernel) if draft.kernels[1:] else []

@@ -44,7 +44,6 @@ def _fill(one: Parameter, kind: Any = "", indexes: bool = False) -> str:
 
 
 def _type(one: Parameter, reading: Reading) -> tuple[Any, str]:
-    """Type of a parameter, and a question where the file does not say it."""
     names, types = reading.source.names, reading.kernel.types
     if one.type or one.written in types:
         return one.type or types[one.written], ""

@@ -82,7 +82,6 @@ class Indices:
         return next((name for name in names if name in shared), "")
 
     def subscripts(self, keep: frozenset[str] = frozenset()) -> Iterator[tuple[str, Polynomial]]:
-        """Names of what is indexed, and the index."""
         for frame, node in self.body.nodes("subscript_expression"):
             array, listed = child(node, "argument"), child(node, "indices")
             if array is not None and listed is not None and listed.named_child_count == 1:

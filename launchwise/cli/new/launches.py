@@ -14,8 +14,6 @@ from launchwise.cli.new.undeclared import VALUES, Tunable, as_block, block_value
 
 @dataclass(frozen=True)
 class Launch:
-    """Block and grid of a kernel as expressions."""
-
     block: list[str]  # threads per block, per dimension of the block
     grid: list[str]  # blocks, per dimension of the grid
     # all tunables: those of the file, and launch tunables for sides of the block without a name

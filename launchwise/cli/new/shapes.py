@@ -40,8 +40,6 @@ def draft_sizes(
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read of a kernel before its arguments are drafted."""
-
     source: Source
     kernel: Kernel
     indices: Indices

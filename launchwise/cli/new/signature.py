@@ -103,7 +103,6 @@ class Source:
 
     @cached_property
     def functions(self) -> Mapping[str, tuple[Item, Node]]:
-        """Functions on the device with their bodies, by name."""
         return {
             item.declarator.name: (item, item.body)
             for item in self.items

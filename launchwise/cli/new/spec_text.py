@@ -42,8 +42,6 @@ _LARGEST = {1: 268_435_456, 2: 32_768, 3: 1_024}
 
 
 class _Draft:
-    """What is decided of a kernel."""
-
     def __init__(self, source: Source, kernel: Kernel, needs: Sequence[Need]) -> None:
         numbers = fixed_numbers(source)
         no_tunables = compiled_in(needs, RESERVED)

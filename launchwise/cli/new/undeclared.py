@@ -137,7 +137,6 @@ def _template_needs(source: Source, kernel: Kernel) -> Iterator[Need]:
 
 
 def needed_items(source: Source, kernel: Kernel) -> list[Item]:
-    """Functions, types and variables that a kernel needs."""
     return reached([item.node for item in kernel.items], source.items)
 
 

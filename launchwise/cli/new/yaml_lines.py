@@ -15,8 +15,6 @@ _NOT_TEXT = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 @dataclass(frozen=True)
 class Line:
-    """A key, its value and a question."""
-
     key: str
     value: Any
     question: str = ""
@@ -43,7 +41,6 @@ def lines_of(lines: Sequence[Line], indent: int = 0) -> list[str]:
 
 
 def written_as(value: Any) -> str:
-    """A value in one line of YAML."""
     if isinstance(value, Mapping):
         inside = ", ".join(f"{written_as(key)}: {written_as(one)}" for key, one in value.items())
         return f"{{{inside}}}"

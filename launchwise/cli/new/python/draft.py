@@ -40,8 +40,6 @@ _LARGEST = {1: 1 << 26, 2: 16_384, 3: 8_192}  # Number of sizes to the largest t
 
 
 class Decisions:
-    """What a spec for a kernel says. No name of ``taken`` is one of a problem parameter."""
-
     def __init__(self, kernel: Kernel, trace: Trace, host: Host, taken: Collection[str]) -> None:
         self.kernel, self.trace, self.host, self.taken = kernel, trace, host, taken
         self.tunables: dict[str, Line] = {}
@@ -232,7 +230,6 @@ class Decisions:
         return substituted(text, known)
 
     def _option(self, name: str) -> None:
-        """An option of the compiler, which is none of the function's constexprs."""
         literal = self.host.of(name).literal
         if name in self.kernel.axes:
             self._configured(name)

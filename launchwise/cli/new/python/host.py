@@ -39,8 +39,6 @@ Found = tuple[Run, Launch]
 
 @dataclass
 class Given:
-    """What a launch gives for a parameter."""
-
     text: str | None = None  # Expression over problem parameters,
     problem: NotKnown | None = None  # or why there is none.
     literal: Literal = None

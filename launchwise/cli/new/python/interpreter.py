@@ -40,8 +40,6 @@ _ROWS = "rows"  # Problem parameter for a size that nothing says
 
 @dataclass
 class Use:
-    """How a kernel uses a pointer."""
-
     ways: set[str] = field(default_factory=set)  # Names of functions, such as load and atomic_add.
     stored_as: str = ""  # Type that a value is converted to before it is stored.
     indexes: dict[str, None] = field(default_factory=dict)  # Pointers that it is loaded to index.
@@ -116,7 +114,6 @@ class Trace:
             self.counted |= right._names()
 
     def count(self, *values: Value) -> None:
-        """Ends of loops, what is divided for them, and divisors."""
         for names in (one._names() for one in values):
             self.bounding |= names
             self.counted |= names
@@ -136,7 +133,6 @@ class Trace:
             yield made
 
     def _program(self, owner: Any, axis: Any = 0, **named: Any) -> Value:
-        """Index of the grid along an axis."""
         axis = axis if isinstance(axis, int) else 0
         while len(self.bounds) <= axis:
             self.bounds.append(set())

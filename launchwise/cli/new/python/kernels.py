@@ -25,8 +25,6 @@ Literal = bool | int | float | str | None
 
 @dataclass
 class Draft:
-    """What is decided of a kernel of Triton."""
-
     kernel: str
     kernels: list[str]  # No other one calls them; launched first.
     spec: str  # Content of ``spec.yaml``.
@@ -80,8 +78,6 @@ _CODE = {
 
 
 class Config:
-    """``triton.Config``."""
-
     def __init__(self, kwargs: Any = None, *given: Any, **named: Any) -> None:
         if not isinstance(kwargs or {}, dict):
             raise NotKnown(line_now(), "triton.Config takes a dict of constexprs first")
@@ -124,8 +120,6 @@ class Launch:
 
 
 class Kernel(Base):
-    """A function of Triton."""
-
     def __init__(self, fn: FunctionType) -> None:
         self.fn, self.line, self.__name__ = fn, fn.__code__.co_firstlineno, fn.__name__
         found = inspect.signature(fn).parameters

@@ -183,7 +183,6 @@ def _facts(request: dict[str, Any]) -> Facts:
 
 
 def _parsed(path: Path, text: str) -> ast.Module:
-    """Syntax of a Python file; raises :class:`UserError` when it is no Python."""
     try:
         tree = ast.parse(text)
         compile(tree, str(path), "exec", dont_inherit=True)

@@ -148,8 +148,6 @@ class _Kinds(type):
 
 
 def _computed(plain: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A function of numbers that takes values, too."""
-
     def function(*given: Any, **named: Any) -> Any:
         listed = given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
         if not named and any(isinstance(one, Value) for one in listed):
@@ -173,7 +171,6 @@ def _len(one: Any) -> Any:
 
 
 def _is_in(both: tuple[Any, Any], wanted: bool) -> Any:
-    """``value in several``, or ``not in``."""
     value, several = both
     if isinstance(value, Value) and value._known is None and not isinstance(several, Value):
         return combined("in" if wanted else "not in", None, value, value_of([*several]))

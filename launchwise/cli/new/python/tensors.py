@@ -37,7 +37,6 @@ class Symbol:
 
 
 def symbol(name: str, kind: str, shape: Shape | None = None, place: int = 0) -> Value:
-    """A value with this name in the run that goes on."""
     RUNS[-1].symbols.setdefault(name, Symbol(kind, shape, place))
     return Value(name)
 

@@ -98,7 +98,6 @@ class Texts:
             return None
 
     def shape(self, shape: Shape) -> list[str | None]:
-        """Sizes of a tensor, None for those that the host does not say."""
         return [*map(self.text_or_none, shape.known())]
 
     def _written(self, value: Value, same: Mapping[str, str]) -> str:
