@@ -273,7 +273,7 @@ def _answers_files(one: SweepComparison) -> list[dict[str, Any]]:
     best = [
         {f"{side}_best": None if answer[f"{side}_best"] == NONE else every[answer[f"{side}_best"]]
          for side in ("old", "new")}
-        for answer in one.answers.to_dict("records")
+        for answer in records_of(one.answers)
     ]  # fmt: skip
     facts = _records(one.answers[["verdict", *_RATIO]])
     parts = zip(_problems(one.answers, one.spec), best, facts, strict=True)
@@ -293,7 +293,7 @@ def csv_text(comparison: Comparison) -> str:
                 " ".join(f"{name}={value}" for name, value in each.items())
                 for each in _problems(one.rows, one.spec)
             ],
-            "configuration": [label(row, one.spec) for row in one.rows.to_dict("records")],
+            "configuration": [label(row, one.spec) for row in records_of(one.rows)],
         }
         facts = _facts(one.rows)
         tables.append(pd.concat([pd.DataFrame(keys, index=facts.index), facts], axis=1))
