@@ -10,9 +10,16 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 
-from launchwise.cuda_text.declarations import IDENTIFIERS, Item, identifiers, is_clear, items
+from launchwise.cuda_text.declarations import (
+    IDENTIFIERS,
+    Item,
+    declared_names,
+    identifiers,
+    is_clear,
+    items,
+)
 from launchwise.cuda_text.host_code import CALLS
-from launchwise.cuda_text.syntax import parse, text_of, walk
+from launchwise.cuda_text.syntax import child, parse, text_of, walk
 
 _KEPT = (
     *("using_declaration", "template_instantiation", "static_assert_declaration"),
@@ -39,11 +46,24 @@ class _Part:
 
     @cached_property
     def words(self) -> set[str]:
-        return identifiers([self.item.node])
+        """Names that it uses, without variables of its own."""
+        return identifiers([self.item.node]) - self._variables
 
     @cached_property
-    def plain_words(self) -> set[str]:
-        return {text_of(each) for each in walk(self.item.node, *IDENTIFIERS[:2])}
+    def functions(self) -> set[str]:
+        """Those of them that may mean a function: no members."""
+        plain = {text_of(each) for each in walk(self.item.node, *IDENTIFIERS[:2])}
+        return plain - self._variables
+
+    @cached_property
+    def _variables(self) -> set[str]:
+        calls = (child(each, "function") for each in walk(self.item.node, "call_expression"))
+        called = identifiers(each for each in calls if each is not None)
+        return declared_names([self.item.node]) - self.item.names - called
+
+    @property
+    def is_plain(self) -> bool:
+        return self.is_function and "::" not in self.name
 
     @property
     def calls(self) -> bool:
@@ -71,11 +91,17 @@ def other_code(text: str, kernels: Iterable[str]) -> list[tuple[int, int, str]]:
     calling = _calling([part for part in every if part.item.structure is None])
     left = [part for part in every if part not in calling and not part.item.of_class]
     used = {part for part in left if part.is_used(asked)}
-    named, seen, new = set(asked), set[_Part](), used
+    named, functions, seen, new = set(asked), set(asked), set[_Part](), used
     while new:
         seen |= new
         named = named.union(*(part.words for part in new))
-        new = {part for part in left if part not in seen and part.item.names & named}
+        functions = functions.union(*(part.functions for part in new))
+        new = {
+            part
+            for part in left
+            # A method is named as a member.
+            if part not in seen and part.item.names & (functions if part.is_plain else named)
+        }
     dropped = [part for part in every if part in calling or (part in left and part not in seen)]
     return _outermost((part.start, part.end, part.name) for part in dropped)
 
@@ -86,8 +112,7 @@ def _calling(parts: Sequence[_Part]) -> set[_Part]:
     calling = more = {part for part in host if part.calls}
     while more:
         names = {part.name for part in more if part.is_function and not part.item.of_class} - {""}
-        # Members of other classes may have the same names.
-        more = {part for part in host if part not in calling and names & part.plain_words}
+        more = {part for part in host if part not in calling and names & part.functions}
         calling |= more
     return calling
 
