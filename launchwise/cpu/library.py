@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from launchwise.base.storage import digest
@@ -64,8 +64,7 @@ class Compiler:
             # Equal in every copy of the folders.
             marks = digest([*parts, self._without_folders(source.text)])
             known = self._kept / f"{Path(build.source).stem}_{marks}.so"
-            if not known.exists():
-                self._compile(build, source, known)
+            toolchain.made(known, partial(self._compile, build, source))
             self._made[build.key] = known
         return known
 
@@ -122,7 +121,7 @@ class Compiler:
         """Options by which what fails names its file inside the folders, wherever they lie."""
         return [f"-fmacro-prefix-map={place}/=" for place in include_folders(self._folder)]
 
-    def _compile(self, build: Build, source: Source, library: Path) -> None:
+    def _compile(self, build: Build, source: Source, scratch: Path) -> None:
         # A CPU path of the source itself has barriers of the block where lanes exchange values.
         own = [path for path in map(Path, source.files) if path.is_file()]
         own_path = any(b"__CUDACC__" in path.read_bytes() for path in own)
@@ -134,13 +133,11 @@ class Compiler:
             text = source.translated() + entries(build, source.kernels(), waits)
         except Refused as refused:
             raise CannotRun(self.as_user_knows(build, str(refused))) from refused
-        scratch = library.with_suffix(f".{os.getpid()}")
         runtime = ["-x", "none", str(toolchain.precompiled()[1])]
         translate = ["-fpreprocessed", "-shared", "-Wl,-z,defs", "-x", "c++-cpp-output", "-"]
         done = toolchain.gxx([*self._prefixes(), *translate, *runtime, "-o", str(scratch)], text)
         if done.returncode:
             raise self._refusal(build, done.stderr, source)
-        scratch.replace(library)
 
     def _refusal(self, build: Build, said: str, source: Source) -> CannotCompile:
         """The first errors in the output of g++, if possible in files of the user's."""

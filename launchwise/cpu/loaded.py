@@ -155,12 +155,9 @@ class Kernel:
             raise LaunchFailed(
                 f"{len(arguments)} arguments, it has {len(self.parameters)} parameters"
             )
-        return [
-            self._value(number, argument, *parameter)
-            for number, (argument, parameter) in enumerate(
-                zip(arguments, self.parameters, strict=True), 1
-            )
-        ]
+        numbers = range(1, len(arguments) + 1)
+        given = zip(numbers, arguments, self.parameters, strict=True)
+        return [self._value(number, argument, *own) for number, argument, own in given]
 
     def _value(self, number: int, argument: Any, size: int, kind: int) -> Any:
         if hasattr(argument, "allocation"):

@@ -11,6 +11,8 @@ from itertools import pairwise
 import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
 
+from launchwise.base.literals import whole
+
 _LITERAL = re.compile(
     r"""R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"       # raw text
       | (?<!\w)\d(?:'?[\w.])*                            # number: 1'000'000
@@ -24,6 +26,11 @@ _DIRECTIVE = re.compile(r"[ \t]*#[ \t]*(\w*)[ \t]*(.*)")
 _MACRO = re.compile(r"\w+(\([^)]*\))?")
 INTEGER = re.compile(r"\(*\s*(\d+)[uUlL]*\s*\)*")
 _GUARD_OF_HEADER = re.compile(r"_(H|CUH|HPP|INCLUDED)_*$")
+
+
+def integer(text: str) -> int | None:
+    """The integer that a text of C++ is, in brackets or not; None where it is none."""
+    return whole(text.strip("(){} ").rstrip("uUlL").replace("'", ""))
 
 
 def without_comments(text: str) -> str:

@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from launchwise.cuda_text.syntax import child, declarator, declarators, has_word, text_of, walk
+from launchwise.cuda_text.syntax import (
+    child,
+    declarator,
+    declarators,
+    has_word,
+    integer,
+    text_of,
+    walk,
+)
 
 
 def word_list(*lines: str) -> frozenset[str]:
@@ -198,11 +206,6 @@ def _is_usual(node: Node, size: int) -> bool:
     return plain and len(asked) == len(layout) and getattr(following, "type", "") not in _LAYOUT
 
 
-def _whole(text: str) -> int:
-    """The number that a text is; 0 where it is none."""
-    return int(text) if text.isascii() and text.isdecimal() else 0
-
-
 def _fields(member: Node, names: TypeNames) -> dict[str, str] | None:
     """Fields of one member to their types; None where one is no plain number."""
     if any(each.type == "virtual" or text_of(each) == "virtual" for each in member.children):
@@ -226,7 +229,7 @@ def _fields(member: Node, names: TypeNames) -> dict[str, str] | None:
                 return None  # A pointer to a function.
             continue
         element, width = names.spec_type(text_of(kind))
-        sizes = [names.numbers.get(size) or _whole(size) for size in each.sizes]
+        sizes = [names.numbers.get(size) or integer(size) or 0 for size in each.sizes]
         is_number = element and width == 1 and not (each.pointers or each.is_reference)
         if not is_number or not 0 < math.prod(sizes) <= MOST_FIELDS:
             return None

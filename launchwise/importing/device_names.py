@@ -23,20 +23,15 @@ _VENDORS = re.compile(r"\b(nvidia|amd|geforce|radeon|pro|instinct|tesla|quadro|g
 def read_device_names() -> dict[str, str]:
     """Device name, simplified (:func:`simplified`), to card. Raises UserError when the file is no
     such table."""
-    return {simplified(device): card for device, card in _device_names(None)}
+    return {simplified(one): card for card, names in cuda_names().items() for one in names}
 
 
 def cuda_names(path: str | Path | None = None) -> dict[str, list[str]]:
     """Card to what drivers call its devices. Raises UserError when the file is no such table."""
     found: dict[str, list[str]] = {}
-    for device, card in _device_names(path):
-        found.setdefault(card, []).append(device)
+    for _, record in read_records(path or shipped(DEVICE_NAMES_FILE), ("device", "card"))[1]:
+        found.setdefault(record["card"], []).append(record["device"])
     return found
-
-
-def _device_names(path: str | Path | None) -> list[tuple[str, str]]:
-    _, records = read_records(path or shipped(DEVICE_NAMES_FILE), ("device", "card"))
-    return [(record["device"], record["card"]) for _, record in records]
 
 
 def simplified(name: str) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from launchwise.base.errors import UserError, unknown
-from launchwise.base.expressions import evaluate, names_in, substituted
+from launchwise.base.errors import UserError, raising, unknown
+from launchwise.base.expressions import check_names, evaluate, substituted
 from launchwise.base.names import SPEC_FILE, assigned
 from launchwise.base.storage import own_place, whole_file, write_text
 from launchwise.base.typed import validated
@@ -119,13 +119,8 @@ def _work(numeric: Sequence[str], batch: Batch) -> dict[str, str]:
 def _check_expression(key: str, text: str, problems: Sequence[Mapping[str, Value]]) -> None:
     """Insist that an expression is a number for each problem of the files. Raises UserError with
     the problem for which it is none."""
-    known = problems[0]
-    try:
-        strange = sorted(names_in(text) - known.keys())
-    except ValueError as error:
-        raise UserError("import", key, str(error)) from error
-    if strange:
-        raise UserError("import", key, unknown("problem parameter", strange[0], known))
+    with raising(lambda _, message: UserError("import", key, message)):
+        check_names("", text, problems[0])
     for problem in problems:
         told = assigned(problem)
         try:

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from launchwise.base.literals import whole
 from launchwise.cli.new.signature import Kernel, Source
-from launchwise.cuda_text.syntax import above, child, declarator, has_word, text_of, walk
+from launchwise.cuda_text.syntax import above, child, declarator, has_word, integer, text_of, walk
 from launchwise.cuda_text.types import is_type
 
 Term = tuple[str, ...]
@@ -134,8 +133,7 @@ def read(node: Node, expand: Expand, depth: int = 0) -> Polynomial:
         return unclear
     operator = text_of(child(node, "operator"))
     if node.type == "number_literal":
-        text = text_of(node).rstrip("uUlL").replace("'", "")
-        number = whole(text)
+        number = integer(text_of(node))
         return unclear if number is None else {(): number} if number else {}
     if node.type == "unary_expression" and operator in ("+", "-"):
         return multiply(of("argument"), {(): -1 if operator == "-" else 1})

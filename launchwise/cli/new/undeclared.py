@@ -8,7 +8,6 @@ from typing import Any
 
 from tree_sitter import Node
 
-from launchwise.base.literals import whole
 from launchwise.cli.new.signature import Kernel, Parameter, Source
 from launchwise.cuda_text.declarations import (
     Item,
@@ -18,7 +17,7 @@ from launchwise.cuda_text.declarations import (
     reached,
     read_names,
 )
-from launchwise.cuda_text.syntax import child, declarator, text_of, walk
+from launchwise.cuda_text.syntax import child, declarator, integer, text_of, walk
 from launchwise.cuda_text.types import is_type, word_list
 
 _BUILT_IN = word_list(
@@ -185,8 +184,7 @@ def fixed_numbers(source: Source) -> dict[str, int]:
 
 
 def _integer(text: str) -> int | None:
-    text = text.strip("(){} ").rstrip("uUlL")
-    return {"true": 1, "false": 0}.get(text, whole(text))
+    return {"true": 1, "false": 0}.get(text.strip("(){} "), integer(text))
 
 
 _CHANGES = "tunes nothing if it changes the result: then make it a problem parameter with values"

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import yaml
+
 QUESTION = "# ? "
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
-_NOT_TEXT = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,8 @@ def written_as(value: Any) -> str:
         return f"{value:.1e}".replace("e-0", "e-") if 0 < value < 1e-3 else str(value)
     if isinstance(value, int):
         return str(value)
-    if _PLAIN.fullmatch(value) and (
-        value.lower() not in _NOT_TEXT or value in ("n", "y", "N", "Y")
-    ):
-        return str(value)
-    return json.dumps(value)
+    is_plain = _PLAIN.fullmatch(value) and yaml.safe_load(value) == value
+    return str(value) if is_plain else json.dumps(value)
 
 
 def spec_of(

@@ -14,12 +14,10 @@ from launchwise.cli.new.python.values import (
     line_now,
     value_of,
 )
+from launchwise.cuda_text.types import BYTES
 
 _KINDS = {"half": "float16", "float": "float32", "double": "float64", "int": "int32"}
 _KINDS |= {"short": "int16", "long": "int64"}
-_BYTES = {"bool": 1, "bfloat16": 2}
-_BYTES |= {f"{kind}{8 * size}": size for kind in ("int", "uint") for size in (1, 2, 4, 8)}
-_BYTES |= {f"float{8 * size}": size for size in (2, 4, 8)}
 _USUAL_BYTES = 4  # Of an element whose type the file does not say
 
 
@@ -170,7 +168,7 @@ def _kind_of(value: Any) -> Kind | None:
     if value._name == "dtype" and value._owner is not None:
         return tensor_of(value._owner).kind
     name = _KINDS.get(value._name, value._name)
-    return Kind(name) if name in _BYTES else None
+    return Kind(name) if name in BYTES else None
 
 
 def _made(shape: Shape | None, kind: Kind | None) -> Value:
@@ -243,7 +241,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "is_contiguous": lambda owner, *given, **named: True,
     "size": lambda owner, dim=None: Places(shape_of(owner), shape_of(owner).size)(dim),
     "numel": lambda owner: shape_of(owner).elements(),
-    "element_size": lambda owner: _BYTES.get(tensor_of(owner).kind.name, _USUAL_BYTES),
+    "element_size": lambda owner: BYTES.get(tensor_of(owner).kind.name, _USUAL_BYTES),
 }
 """Functions and methods of PyTorch that make tensors, or that ask for their sizes."""
 
