@@ -11,8 +11,6 @@ from itertools import pairwise
 import tree_sitter_cuda
 from tree_sitter import Language, Node, Parser
 
-from launchwise.base.literals import whole
-
 _LITERAL = re.compile(
     r"""R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"       # raw text
       | (?<!\w)\d(?:'?[\w.])*                            # number: 1'000'000
@@ -30,7 +28,8 @@ _GUARD_OF_HEADER = re.compile(r"_(H|CUH|HPP|INCLUDED)_*$")
 
 def integer(text: str) -> int | None:
     """The integer that a text of C++ is, in brackets or not; None where it is none."""
-    return whole(text.strip("(){} ").rstrip("uUlL").replace("'", ""))
+    found = re.fullmatch(r"[(){ ]*([+-]?\d[\d']{0,400})[uUlL]*[(){} ]*", text, re.ASCII)
+    return int(found[1].replace("'", "")) if found else None
 
 
 def without_comments(text: str) -> str:
