@@ -8,13 +8,17 @@ from collections.abc import Sequence
 from launchwise.base.errors import UserError
 from launchwise.base.expressions import FUNCTIONS
 from launchwise.base.literals import whole
-from launchwise.cli.new.accesses import Accesses
 from launchwise.cli.new.body import Body, axes_in, names_of
-from launchwise.cli.new.given import draft_arguments, host_launch, shared_bytes
+from launchwise.cli.new.given import (
+    Reading,
+    draft_arguments,
+    draft_sizes,
+    host_launch,
+    shared_bytes,
+)
 from launchwise.cli.new.headers import remarks
-from launchwise.cli.new.indices import AXES, Indices
+from launchwise.cli.new.indices import AXES, Accesses, Indices
 from launchwise.cli.new.launches import draft_launch
-from launchwise.cli.new.shapes import Reading, draft_sizes
 from launchwise.cli.new.signature import Kernel, Source
 from launchwise.cli.new.undeclared import (
     Need,
