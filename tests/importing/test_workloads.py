@@ -149,7 +149,7 @@ def test_flagged_files_of_another_problem_are_a_workload_of_their_own(tmp_path):
     # Of unknown bytes there is no bandwidth.
     assert rows_of(tmp_path, "a4000")["bandwidth_gbs"].isna().all()
     assert set(rows_of(tmp_path, "a4000")["size"]) == {"unstated"}
-    with pytest.raises(UserError, match="bytes: unknown problem parameter 'n'"):
+    with pytest.raises(UserError, match="bytes: unknown name 'n'"):
         imported(tmp_path, files, problem=["size=unstated"], bytes_="8 * n")
 
 
