@@ -26,12 +26,6 @@ INTEGER = re.compile(r"\(*\s*(\d+)[uUlL]*\s*\)*")
 _GUARD_OF_HEADER = re.compile(r"_(H|CUH|HPP|INCLUDED)_*$")
 
 
-def integer(text: str) -> int | None:
-    """The integer that a text of C++ is, in brackets or not; None where it is none."""
-    found = re.fullmatch(r"[(){ ]*([+-]?\d[\d']{0,400})[uUlL]*[(){} ]*", text, re.ASCII)
-    return int(found[1].replace("'", "")) if found else None
-
-
 def without_comments(text: str) -> str:
     """A C++ text whose comments are blank; every line keeps its number. Raw texts are empty."""
     text = re.sub(r"\r\n?", "\n", text)

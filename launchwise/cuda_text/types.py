@@ -10,15 +10,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from launchwise.cuda_text.syntax import (
-    child,
-    declarator,
-    declarators,
-    has_word,
-    integer,
-    text_of,
-    walk,
-)
+from launchwise.cuda_text.syntax import child, declarator, declarators, has_word, text_of, walk
 
 
 def word_list(*lines: str) -> frozenset[str]:
@@ -138,6 +130,12 @@ def elements(written: str, aliases: Mapping[str, str]) -> tuple[str, int]:
     if name[-1:] in ("1", "2", "3", "4") and name[:-1] in NUMBERS:
         return NUMBERS[name[:-1]], int(name[-1])
     return "", 1
+
+
+def integer(text: str) -> int | None:
+    """The integer that a text of C++ is, in brackets or not; None where it is none."""
+    found = re.fullmatch(r"[(){ ]*([+-]?\d[\d']{0,400})[uUlL]*[(){} ]*", text, re.ASCII)
+    return int(found[1].replace("'", "")) if found else None
 
 
 def is_type(word: str) -> bool:

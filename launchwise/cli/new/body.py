@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from launchwise.cli.new.signature import Kernel, Source
-from launchwise.cuda_text.syntax import above, child, declarator, has_word, integer, text_of, walk
-from launchwise.cuda_text.types import is_type
+from launchwise.cuda_text.syntax import above, child, declarator, has_word, text_of, walk
+from launchwise.cuda_text.types import integer, is_type
 
 Term = tuple[str, ...]
 Polynomial = dict[Term, int]

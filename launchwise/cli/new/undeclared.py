@@ -17,8 +17,8 @@ from launchwise.cuda_text.declarations import (
     reached,
     read_names,
 )
-from launchwise.cuda_text.syntax import child, declarator, integer, text_of, walk
-from launchwise.cuda_text.types import is_type, word_list
+from launchwise.cuda_text.syntax import child, declarator, text_of, walk
+from launchwise.cuda_text.types import integer, is_type, word_list
 
 _BUILT_IN = word_list(
     "dim3 threadIdx blockIdx blockDim gridDim warpSize NULL INFINITY NAN std this HUGE_VAL",
