@@ -20,6 +20,7 @@ from scipy.optimize import minimize
 from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import configuration_codes, regrets
 from launchwise.learning.splits import Case, case_codes, cases_in
+from launchwise.search.posterior import Matern
 from launchwise.workloads.parts import Value
 
 NEAR = float(np.log(2))
@@ -191,8 +192,8 @@ class Kriging:
 
 def _matern(rates: np.ndarray, distances: np.ndarray) -> np.ndarray:
     """Product of the kernels of all dimensions, the first axis of ``distances``."""
-    scaled = np.sqrt(3) * rates.reshape(-1, *[1] * (distances.ndim - 1)) * distances
-    return np.asarray(np.prod((1 + scaled) * np.exp(-scaled), axis=0))
+    scaled = rates.reshape(-1, *[1] * (distances.ndim - 1)) * distances
+    return np.asarray(np.prod(Matern.ONCE.of(scaled), axis=0))
 
 
 def _rates(known: Landscapes, distances: Distances, seed: int) -> np.ndarray:
@@ -287,47 +288,38 @@ def design(
     ``candidates`` may be measured, for answers about ``targets``; all steps together cost at most
     the ``budget``. ``costs`` of each candidate: float64, shape (candidates,), above 0.
     """
-    by_cost, by_gain = (
-        _greedy(model, measured, candidates, targets, costs, budget, by) for by in (costs, None)
-    )
+    start = model.posterior(measured, [*targets, *candidates])
+    count = len(targets)
+
+    def greedy(per: np.ndarray | None) -> Design:
+        """Steps by gain, or by gain per ``per``."""
+        covariance, left = start, budget
+        remaining = np.ones(len(candidates), dtype=bool)
+        first = regret = model.slope * float(_deviations(covariance)[:count].mean())
+        steps: list[Step] = []
+        why: Ending = "enough"
+        while regret > ENOUGH:
+            affordable = remaining & (costs <= left)
+            if not affordable.any():
+                why = "budget" if remaining.any() else "candidates"
+                break
+            gains = model.slope * _gains(covariance, count)
+            worth = np.where(affordable & (gains > LEAST_GAIN), gains, 0.0)
+            place = int(np.argmax(worth if per is None else worth / per))
+            if not worth[place]:
+                why = "gain"
+                break
+            column = covariance[:, count + place]
+            covariance = covariance - np.outer(column, column) / (column[count + place] + NUGGET)
+            regret = model.slope * float(_deviations(covariance)[:count].mean())
+            remaining[place], left = False, left - float(costs[place])
+            steps.append(Step(candidates[place], float(costs[place]), regret))
+        return Design(first, tuple(steps), why)
+
+    by_cost, by_gain = greedy(costs), greedy(None)
     # The same cases in another order tell as much, but for rounding.
     tells_more = by_gain.gain > by_cost.gain * (1 + SAME)
     return by_gain if tells_more else by_cost
-
-
-def _greedy(
-    model: Kriging,
-    measured: Sequence[Case],
-    candidates: Sequence[Case],
-    targets: Sequence[Case],
-    costs: np.ndarray,
-    budget: float,
-    per: np.ndarray | None,
-) -> Design:
-    """Steps by gain, or by gain per ``per``."""
-    covariance = model.posterior(measured, [*targets, *candidates])
-    wanted, count = slice(0, len(targets)), len(targets)
-    remaining, left = np.ones(len(candidates), dtype=bool), budget
-    first = regret = model.slope * float(_deviations(covariance)[wanted].mean())
-    steps: list[Step] = []
-    why: Ending = "enough"
-    while regret > ENOUGH:
-        affordable = remaining & (costs <= left)
-        if not affordable.any():
-            why = "budget" if remaining.any() else "candidates"
-            break
-        gains = model.slope * _gains(covariance, count)
-        worth = np.where(affordable & (gains > LEAST_GAIN), gains, 0.0)
-        place = int(np.argmax(worth if per is None else worth / per))
-        if not worth[place]:
-            why = "gain"
-            break
-        column = covariance[:, count + place]
-        covariance = covariance - np.outer(column, column) / (column[count + place] + NUGGET)
-        regret = model.slope * float(_deviations(covariance)[wanted].mean())
-        remaining[place], left = False, left - float(costs[place])
-        steps.append(Step(candidates[place], float(costs[place]), regret))
-    return Design(first, tuple(steps), why)
 
 
 def _deviations(covariance: np.ndarray) -> np.ndarray:

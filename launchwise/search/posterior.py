@@ -1,32 +1,24 @@
-"""Gaussian process over the candidates of a search: its covariance, its scales, its posterior.
+"""Gaussian processes: covariance, scales, posterior.
 
-The covariance has four parts: a constant, since it is unknown how fast the new GPU is; the losses
-on each other GPU, less their mean, since the new one resembles some more than others; a Matern
-kernel over the tunables with a length for each, for what no other GPU has shown; and what a single
-configuration has of its own, which no neighbour tells.
+One notation serves searches, the recommender and the choice of problems. The covariance of two
+points has four parts: a constant, the variance of the ``level``; what they ``share`` by features
+that were known before, such as losses on other GPUs, since the new one resembles some more than
+others; a Matern kernel of their distance in ``lengths`` of each axis, for what only measurements
+show, their ``own``; and what a ``single`` point has, which no neighbour tells.
 
 Sources: the linear model of coregionalisation (Journel and Huijbregts, 1978), Gaussian processes
-(Rasmussen and Williams, 2006).
+(Rasmussen and Williams, 2006, chapters 2, 4.2 and 5.4.1).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-LEVEL = 2.0  # Deviation of the log time that the best of a new GPU is expected to be off
-
-LENGTH, OWN, ALONE, SINGLE, SHARED = 1.0, 0.3, 0.5, 0.03, 0.5
-"""Medians of the scales before anything is measured (see :class:`Scales`): lengths of tunables in
-parts of their range; the own part beside other GPUs and without any; a single configuration's part;
-the part shared with other GPUs."""
-
-LENGTHS_VARY, OWN_VARIES, SINGLE_VARIES, SHARED_VARIES = 1.0, 0.7, 1.0, 0.7
-"""Deviations of the logarithms of the scales around these medians."""
-
-SMALLEST, LARGEST = -4.0, 3.0  # Bounds of the logarithms of the scales
 STEPS = 30  # Most steps of a fit of the scales
 
 JITTER = 1e-8
@@ -34,44 +26,91 @@ JITTER = 1e-8
 ONE_THREAD = ThreadpoolController().wrap(limits=1, user_api="blas")
 """For methods on small matrices: threads that wait for each other would take cores from nvcc."""
 
-ROOT_OF_5 = float(np.sqrt(5))
+
+class Matern(Enum):
+    """Matern kernels, by how often what they describe has a derivative."""
+
+    ONCE = float(np.sqrt(3))  # smoothness 3/2
+    TWICE = float(np.sqrt(5))  # smoothness 5/2
+
+    def of(self, distances: np.ndarray) -> np.ndarray:
+        """Correlation over distances in lengths."""
+        steps = self.value * distances
+        near = 1 + steps + steps**2 / 3 if self is Matern.TWICE else 1 + steps
+        return np.asarray(near * np.exp(-steps))
+
+    def fall(self, distances: np.ndarray) -> np.ndarray:
+        """Minus its derivative, divided by the distance."""
+        steps = self.value * distances
+        near = 5 / 3 * (1 + steps) if self is Matern.TWICE else 3.0
+        return np.asarray(near * np.exp(-steps))
 
 
-@dataclass(frozen=True)
-class Scales:
-    """Hyper-parameters of the covariance."""
+def apart(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Distances of points (left, axes) and (right, axes), in their precision: (left, right)."""
+    squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2 * (left @ right.T)
+    return np.asarray(np.sqrt(np.maximum(squares, 0)))
 
-    lengths: np.ndarray  # of each tunable, in parts of its range: float64, shape (tunables,)
-    # Deviations of the log time.
+
+class Scales(NamedTuple):
+    """Hyper-parameters of the covariance: the length of each axis (float64, shape (axes,)), and
+    deviations."""
+
+    lengths: np.ndarray
     own: float
     single: float
     shared: float
 
     @classmethod
     def of(cls, logs: np.ndarray) -> Scales:
-        """From logarithms: lengths, own, single, shared; float64, shape (tunables + 3,)."""
+        """From logarithms in this order: float64, shape (axes + 3,)."""
         values = np.exp(logs)
-        return cls(values[:-3], *(float(each) for each in values[-3:]))
+        return cls(values[:-3], *values[-3:].tolist())
 
-    @property
-    def logs(self) -> np.ndarray:
-        """Logarithms, in the order of :meth:`of`."""
-        return np.log(np.append(self.lengths, [self.own, self.single, self.shared]))
+
+@dataclass(frozen=True)
+class Prior:
+    """What is believed of a function before it is measured."""
+
+    kernel: Matern
+    level: float  # deviation of its mean
+    # Medians of the scales (of each length, of own, single and shared), deviations of their
+    # logarithms, infinite where nothing is believed, and limits of what is fitted.
+    medians: tuple[float, ...]
+    vary: tuple[float, ...]
+    limits: tuple[tuple[float, float], ...]
+    power: float = 1.0  # of own, single and shared, where a fit takes steps: 2 for variances
+
+    def logs(self, axes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Medians, deviations and limits of the logarithms: float64, shape (axes + 3, ...)."""
+        times = [axes, 1, 1, 1]
+        medians, limits = (np.log(np.repeat(x, times, axis=0)) for x in (self.medians, self.limits))
+        return medians, np.repeat(self.vary, times), limits
+
+
+SEARCH = Prior(
+    kernel=Matern.TWICE,
+    level=2.0,  # that the best of a new GPU is expected to be off
+    medians=(1.0, 0.3, 0.03, 0.5),  # lengths are parts of a tunable's range
+    vary=(1.0, 0.7, 1.0, 0.7),
+    limits=((float(np.exp(-4.0)), float(np.exp(3.0))),) * 4,
+)
+"""Of the log time of candidates beside other GPUs."""
+
+ALONE = replace(SEARCH, medians=(1.0, 0.5, 0.03, 0.5))
+"""The same without any."""
 
 
 class Process:
-    """Posterior of the log time of every candidate. ``points``: tunables of each candidate between
-    0 and 1: float64, shape (candidates, tunables). ``deviations``: losses on each other GPU, less
-    their mean: float64, shape (candidates, GPUs)."""
+    """Posterior of a function at candidates. ``points``: float64, shape (candidates, axes).
+    ``deviations``: features that they share, such as losses on each other GPU, less their mean:
+    float64, shape (candidates, features)."""
 
-    def __init__(self, points: np.ndarray, deviations: np.ndarray) -> None:
+    def __init__(self, points: np.ndarray, deviations: np.ndarray, prior: Prior) -> None:
         self.points = points
         self._deviations = deviations
-        own = OWN if deviations.shape[1] else ALONE
-        count = points.shape[1]
-        self._medians = np.log([LENGTH] * count + [own, SINGLE, SHARED])
-        self._vary = np.array([LENGTHS_VARY] * count + [OWN_VARIES, SINGLE_VARIES, SHARED_VARIES])
-        self.scales = Scales.of(self._medians)
+        self._prior = prior
+        self.scales = Scales.of(prior.logs(points.shape[1])[0])
         self._rows = np.empty(0, dtype=int)
         self.condition(self._rows)
 
@@ -97,7 +136,7 @@ class Process:
         )
         shared = (self._deviations**2).sum(axis=1)
         scales = self.scales
-        self._prior = LEVEL**2 + scales.own**2 + scales.shared**2 * shared
+        self._variances = self._prior.level**2 + scales.own**2 + scales.shared**2 * shared
 
     @ONE_THREAD
     def append(self, row: int) -> None:
@@ -119,55 +158,67 @@ class Process:
 
     @ONE_THREAD
     def posterior(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of each candidate's log time, less its prior mean: (candidates,).
+        """Mean and variance at each candidate, less its prior mean: (candidates,).
         ``targets``: those of what was conditioned on, in its order: float64, shape (measured,)."""
         from scipy.linalg import solve_triangular
 
         solved = solve_triangular(self._factor, targets, lower=True)
-        variance = self._prior - np.einsum("ij,ij->j", self._columns, self._columns)
+        variance = self._variances - np.einsum("ij,ij->j", self._columns, self._columns)
         return self._columns.T @ solved, np.maximum(variance, 1e-10)
 
     @ONE_THREAD
-    def fit(self, rows: np.ndarray, targets: np.ndarray) -> None:
+    def weights(self, targets: np.ndarray) -> np.ndarray:
+        """Of what was conditioned on: the posterior mean is their sum by correlations of the own
+        part, where nothing else is shared. ``targets``: as :meth:`posterior` takes them."""
+        from scipy.linalg import cho_solve
+
+        return np.asarray(self.scales.own**2 * cho_solve((self._factor, True), targets))
+
+    @ONE_THREAD
+    def fit(self, rows: np.ndarray, targets: np.ndarray, steps: int = STEPS) -> None:
         """Take the scales of the largest posterior density, and condition on nothing."""
         from scipy.optimize import minimize
 
         points, deviations = self.points[rows], self._deviations[rows]
-        apart = (points.T[:, :, None] - points.T[:, None, :]) ** 2
+        squares = (points.T[:, :, None] - points.T[:, None, :]) ** 2
+        shared, power = deviations @ deviations.T, self._prior.power
+        units = np.repeat([1.0, power], [points.shape[1], 3])
+
+        def density(found: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = self._density(found / units, squares, shared, targets)
+            return value, gradient / units
+
         found = minimize(
-            self._density,
-            self.scales.logs,
-            args=(apart, deviations @ deviations.T, targets),
+            density,
+            np.log(np.hstack(self.scales)) * units,
             jac=True,
             method="L-BFGS-B",
-            bounds=[(SMALLEST, LARGEST)] * len(self._medians),
-            options={"maxiter": STEPS},
+            bounds=self._prior.logs(points.shape[1])[2] * units[:, None],
+            options={"maxiter": steps},
         )
         if np.isfinite(found.fun):
-            self.scales = Scales.of(found.x)
+            self.scales = Scales.of(found.x / units)
 
     def _covariance(self, rows: np.ndarray, columns: np.ndarray, scales: Scales) -> np.ndarray:
         shared = self._deviations[rows] @ self._deviations[columns].T
         left, right = self.points[rows] / scales.lengths, self.points[columns] / scales.lengths
-        squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1)[None] - 2 * left @ right.T
-        steps = ROOT_OF_5 * np.sqrt(np.maximum(squares, 0))
-        own = (1 + steps + steps**2 / 3) * np.exp(-steps)
-        return np.asarray(LEVEL**2 + scales.shared**2 * shared + scales.own**2 * own)
+        own = scales.own**2 * self._prior.kernel.of(apart(left, right))
+        return np.asarray(self._prior.level**2 + scales.shared**2 * shared + own)
 
     def _density(
-        self, logs: np.ndarray, apart: np.ndarray, shared: np.ndarray, targets: np.ndarray
+        self, logs: np.ndarray, squares: np.ndarray, shared: np.ndarray, targets: np.ndarray
     ) -> tuple[float, np.ndarray]:
-        """Negative logarithm of the posterior density of scales, and its gradient. ``apart``:
-        squared differences of measured candidates: (tunables, measured, measured); ``shared``:
+        """Negative logarithm of the posterior density of scales, and its gradient. ``squares``:
+        squared differences of measured candidates: (axes, measured, measured); ``shared``:
         products of their deviations: (measured, measured)."""
         from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
         scales, count = Scales.of(logs), len(targets)
-        steps = ROOT_OF_5 * np.sqrt(np.tensordot(scales.lengths**-2, apart, axes=1))
-        decay = scales.own**2 * np.exp(-steps)
-        own = (1 + steps + steps**2 / 3) * decay
+        prior = self._prior
+        distances = np.sqrt(np.tensordot(scales.lengths**-2, squares, axes=1))
+        own = scales.own**2 * prior.kernel.of(distances)
         shared = scales.shared**2 * shared
-        covariance = LEVEL**2 + shared + own
+        covariance = prior.level**2 + shared + own
         covariance.flat[:: count + 1] += scales.single**2 + JITTER
         try:
             factor = cho_factor(covariance, lower=True, overwrite_a=True, check_finite=False)
@@ -177,14 +228,15 @@ class Process:
         weights = inverse @ targets
         slope = 0.5 * (inverse - np.outer(weights, weights))
         gradient = np.empty_like(logs)
-        by_length = slope * (5 / 3 * (1 + steps) * decay)
-        gradient[:-3] = np.tensordot(apart, by_length, axes=2) / scales.lengths**2
+        by_length = slope * scales.own**2 * prior.kernel.fall(distances)
+        gradient[:-3] = np.tensordot(squares, by_length, axes=2) / scales.lengths**2
         gradient[-3] = 2 * (slope * own).sum()
         gradient[-2] = 2 * scales.single**2 * np.trace(slope)
         gradient[-1] = 2 * (slope * shared).sum()
-        away = (logs - self._medians) / self._vary
+        medians, vary, _ = prior.logs(len(scales.lengths))
+        away = (logs - medians) / vary
         value = 0.5 * targets @ weights + np.log(np.diag(factor[0])).sum() + 0.5 * away @ away
-        return float(value), gradient + away / self._vary
+        return float(value), gradient + away / vary
 
 
 def lost_to(winners: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -193,6 +245,5 @@ def lost_to(winners: np.ndarray, points: np.ndarray) -> np.ndarray:
     scales before anything is measured. ``winners``, ``points``: as :class:`Process` takes them.
     float64, shape (candidates,)."""
     away = np.linalg.norm(points[:, None] - winners[None], axis=2).min(axis=1)
-    steps = ROOT_OF_5 * away / LENGTH
-    alike = (1 + steps + steps**2 / 3) * np.exp(-steps)
-    return np.asarray(2 * ALONE * np.sqrt((1 - alike) / np.pi))
+    alike = ALONE.kernel.of(away / ALONE.medians[0])
+    return np.asarray(2 * ALONE.medians[1] * np.sqrt((1 - alike) / np.pi))

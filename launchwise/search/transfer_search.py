@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from launchwise.search.posterior import Process, lost_to
+from launchwise.search.posterior import ALONE, SEARCH, Process, lost_to
 
 CONSTANT, BY_EXPECTED, BY_SINCE, BY_LEFT = 0.0109, 0.2973, -0.5953, 0.1782
 """Coefficients of the log odds (see :func:`terms`)."""
@@ -136,8 +136,8 @@ class TransferSearch:
             for column, is_won in zip(losses.T, winners or [False] * count, strict=True)
         ]
         self._mean, deviations = self._shared(losses, scaled)
-        self._process = Process(scaled, deviations)
         self._alone = not losses.shape[1]
+        self._process = Process(scaled, deviations, ALONE if self._alone else SEARCH)
         self._largest_loss = LARGEST_ALONE if self._alone else LARGEST_LOSS
         self._first = _far_apart(scaled[:FIRST_AMONG]) if self._alone else []
         self._tried: list[int] = []

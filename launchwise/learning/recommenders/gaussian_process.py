@@ -1,13 +1,12 @@
 """A Gaussian process over log sizes and log tunables, with a Matern 3/2 kernel.
 
-scikit-learn fits the kernel, which has a scale for each axis, and the weights of the points
-(Rasmussen and Williams, 2006, chapters 2, 4.2 and 5.4.1); the mean at many points is computed here,
-in single precision.
+Its scales and weights are those of :mod:`launchwise.search.posterior`; the mean at many points is
+computed here, in single precision.
 """
 
 from __future__ import annotations
 
-import warnings
+import math
 from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
@@ -20,75 +19,43 @@ from launchwise.learning.answers import LARGEST_LOG, Log
 from launchwise.learning.recommender import Hyperparameters, Judgement, Recommender
 from launchwise.learning.regression import Scaling
 from launchwise.learning.row_arrays import regrets, timed_repeatedly
+from launchwise.search.posterior import Matern, Prior, Process, apart
 
-JITTER = 1e-10  # Added to the variance of every point: equal points would make a singular matrix
-
-AMPLITUDES, SCALES, NOISES = (1e-5, 1e5), (0.2, 1e3), (1e-5, 1.0)
-"""Limits of what is fitted. A scale at its upper limit belongs to an axis without influence."""
+RESIDUAL = Prior(
+    kernel=Matern.ONCE,
+    level=0.0,
+    medians=(3.0, 1.0, 0.1, 1.0),
+    vary=(math.inf,) * 4,
+    limits=((0.2, 1e3), (3e-3, 300.0), (3e-3, 1.0), (1.0, 1.0)),
+    power=2.0,
+)
+"""Of residuals of mean 0 and deviation 1. A length at its limit belongs to an axis without
+influence."""
 
 PIECE = 256
 """Points predicted at once: the distances of so many to all known ones stay in the cache."""
 
 
-def fitted_kernel(points: np.ndarray, values: np.ndarray, steps: int) -> Any:
-    """scikit-learn's most likely kernel of some points after so many steps of L-BFGS.
-
-    ``points``, ``values``: float64, shapes (points, axes) and (points,), of mean 0.
-    """
-    from scipy.optimize import minimize
-    from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
-
-    def optimized(function: Any, start: np.ndarray, bounds: np.ndarray) -> tuple[np.ndarray, float]:
-        options = {"maxiter": steps}
-        found = minimize(
-            function, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
-        )
-        return found.x, found.fun
-
-    scales = Matern(np.full(points.shape[1], 3.0), SCALES, nu=1.5)
-    first = ConstantKernel(1.0, AMPLITUDES) * scales + WhiteKernel(1e-2, NOISES)
-    return _fitted(points, values, first, optimized).kernel_
-
-
-def posterior_weights(kernel: Any, points: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Weights of the points in the posterior mean, times the amplitude: shape (points,)."""
-    return np.asarray(kernel.k1.k1.constant_value * _fitted(points, values, kernel, None).alpha_)
-
-
-def _fitted(points: np.ndarray, values: np.ndarray, kernel: Any, optimizer: Any) -> Any:
-    """Regression of scikit-learn that begins with a kernel; without an optimizer it stays."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.gaussian_process import GaussianProcessRegressor
-
-    process = GaussianProcessRegressor(kernel, alpha=JITTER, optimizer=optimizer)
-    with warnings.catch_warnings():
-        # Scales at their limits, and steps that ran out, are meant.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return process.fit(points, values)
+def residuals(points: np.ndarray) -> Process:
+    """Before anything is learnt. ``points``: float64, shape (points, axes)."""
+    return Process(points, np.empty((len(points), 0)), RESIDUAL)
 
 
 def posterior_mean(
     scales: np.ndarray, points: np.ndarray, weights: np.ndarray, asked: np.ndarray
 ) -> np.ndarray:
-    """Mean of the function at other points: float64, shape (asked,).
-
-    The kernel of points at distance r, in ``scales`` / sqrt(3): amplitude * (1 + r) * exp(-r). In
-    single precision: the mean is good to about 1e-5 of the weights' size. ``points``,
-    ``weights``: known points, and what :func:`posterior_weights` gave for them; ``asked``: shape
-    (asked, axes).
-    """
-    stretch = np.sqrt(3.0) / scales
+    """Mean of the function at other points: float64, shape (asked,), good to about 1e-5 of the
+    weights' size. ``scales``, ``points``, ``weights``: lengths of the axes, known points, and what
+    :meth:`Process.weights` gave for them; ``asked``: shape (asked, axes)."""
     # Around their mean, so that few digits are lost in the differences of squares.
     centre = points.mean(axis=0)
-    known = ((points - centre) * stretch).astype(np.float32)
-    others = ((asked - centre) * stretch).astype(np.float32)
-    squares, of_known = (known**2).sum(axis=1), weights.astype(np.float32)
+    known = ((points - centre) / scales).astype(np.float32)
+    others = ((asked - centre) / scales).astype(np.float32)
+    of_known = weights.astype(np.float32)
     found = np.empty(len(others))
     for start in range(0, len(others), PIECE):
-        piece = others[start : start + PIECE]
-        apart = (piece**2).sum(axis=1)[:, None] + squares - 2 * (piece @ known.T)
-        distances = np.sqrt(np.maximum(apart, 0))
-        found[start : start + PIECE] = ((1 + distances) * np.exp(-distances)) @ of_known
+        piece = slice(start, start + PIECE)
+        found[piece] = RESIDUAL.kernel.of(apart(others[piece], known)) @ of_known
     return found
 
 
@@ -138,10 +105,12 @@ class GaussianProcessRecommender(Recommender):
         mean, deviation = float(logs.mean()), float(logs.std()) or 1.0
         target = (logs - mean) / deviation
         few = random.permutation(len(points))[: self.parameters["rows_for_scales"]]
-        kernel = fitted_kernel(points[few], target[few], self.parameters["iterations"])
+        process = residuals(points)
+        process.fit(few, target[few], self.parameters["iterations"])
         # Scales from some points, then the exact posterior of all.
-        self.known, self.weights = points, posterior_weights(kernel, points, target)
-        self.scales = np.atleast_1d(kernel.k1.k2.length_scale)
+        process.condition(np.arange(len(points)))
+        self.known, self.weights = points, process.weights(target)
+        self.scales = process.scales.lengths
         self.fitted = self.Fitted(
             columns=columns, variants=variants, mean=mean, deviation=deviation
         )
