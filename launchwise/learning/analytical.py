@@ -180,12 +180,10 @@ class _Run:
             own = [self._rows_of[name] for name in phase.variants if name in self._rows_of]
             present = present & np.logical_or.reduce(own)
         if isinstance(phase, KernelCost):
-            time = self._kernel(phase, present)
-        elif isinstance(phase, Transfer):
-            time = self._transfer(phase, present)
-        else:
-            time = self._host(phase, present)
-        return time
+            return self._kernel(phase, present)
+        if isinstance(phase, Transfer):
+            return self._transfer(phase, present)
+        return self._host(phase, present)
 
     def _add(self, name: str, ms: np.ndarray, present: np.ndarray) -> np.ndarray:
         """Count ``ms`` as a part of the runs that have it."""

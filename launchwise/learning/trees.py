@@ -172,6 +172,12 @@ class OfTrees:
     """Part of a recommender whose fitted model is one file of trees."""
 
     trees: Trees | Grown
+    parameters: dict[str, Any]
+
+    def _given(self, *names: str) -> dict[str, Any]:
+        """Hyper-parameters by the names that scikit-learn has for them, too, and the seed."""
+        own = {name: self.parameters[name] for name in names}
+        return {**own, "random_state": self.parameters["seed"]}
 
     def predict_rows(self, features: np.ndarray) -> np.ndarray:
         """Prediction of the trees: float64, shape (rows,)."""

@@ -213,11 +213,10 @@ class Compiler:
 
     def write(self, path: Path, compiled: list[Compiled]) -> None:
         """Write a bundle of everything in ``compiled``."""
-        together = [each for part in compiled for each in part.cubins]
-        refused = {key: said for part in compiled for key, said in part.refused.items()}
+        whole = joined(compiled)
+        together, refused, apart = whole.cubins, whole.refused, whole.apart
         taken = _by_build(parse_resources("\n".join(self._said)))
         names = [f"{number}.cubin" for number in range(len(together))]
-        apart = [each for part in compiled for each in part.apart]
         named = {each.constant for each in self.spec.arguments.values() if each.constant}
         constants = {
             build.key: placed

@@ -245,16 +245,8 @@ class Listener:
         rows = [list(key) for key in self._since_control]
         self._since_control.clear()
         with self._writing():
-            self.journal.note(
-                "control",
-                problem=event["problem"],
-                configuration=event["configuration"],
-                card=self.shard.labels["card"],
-                time_ms=event["time_ms"],
-                ratio=event["ratio"],
-                attempt=self._attempt,
-                rows=rows,
-            )
+            card = self.shard.labels["card"]
+            self.journal.note("control", **event, card=card, attempt=self._attempt, rows=rows)
 
     def _note_energies(self, wait_s: float = 0.0) -> None:
         """Note the energies that telemetry can compute so far."""

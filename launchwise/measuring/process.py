@@ -216,12 +216,9 @@ class Feeder(threading.Thread):
                 have = None if have is None or part.keys is None else have | part.keys
             ready = [task for task, keys in waiting if have is None or keys <= have]
             waiting = [each for each in waiting if have is not None and not each[1] <= have]
-            self._send_tasks(ready)
-
-    def _send_tasks(self, tasks: list[dict[str, Any]]) -> None:
-        for task in tasks:
-            self.sent += 1
-            self._send({"task": task})
+            for task in ready:
+                self.sent += 1
+                self._send({"task": task})
 
     def _needed(self, task: dict[str, Any]) -> dict[Build, None]:
         """Builds that a task waits for, in the order of need. What an explorer will propose is not

@@ -13,6 +13,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -226,14 +227,10 @@ def _measure_problem(context: ProblemContext, task: Task, need: Need) -> None:
 
 def _measure_energies(context: ProblemContext, configurations: list[Configuration]) -> None:
     for layout, members in _by_layout(context, configurations):
-        with unless_fatal():
-            run = LayoutRun(context, layout)
-            try:
-                for configuration in members:
-                    with context.spending("energy"):
-                        measure_energy(context, run.session, configuration)
-            finally:
-                run.close()
+        with unless_fatal(), closing(LayoutRun(context, layout)) as run:
+            for configuration in members:
+                with context.spending("energy"):
+                    measure_energy(context, run.session, configuration)
 
 
 def _by_layout(
@@ -260,11 +257,9 @@ def _measure_layout(
         for configuration in configurations:
             context.say_row(configuration, {"status": "out_of_memory", "reason": str(error)})
         return
-    try:
+    with closing(run):
         for configuration in configurations:
             run.measure(configuration)
-    finally:
-        run.close()
 
 
 def _explore(context: ProblemContext, how: dict[str, Any], need: Need) -> None:
@@ -288,8 +283,7 @@ def _explore(context: ProblemContext, how: dict[str, Any], need: Need) -> None:
         how.get("gpu", {}),
         **how.get("options", {}),
     )
-    runs = OpenLayouts(context)
-    try:
+    with closing(OpenLayouts(context)) as runs:
         while (configuration := explorer.propose()) is not None:
             began = time.monotonic()
             ahead = [configuration, *explorer.likely(AHEAD)]
@@ -303,6 +297,4 @@ def _explore(context: ProblemContext, how: dict[str, Any], need: Need) -> None:
             explorer.tell(configuration, row.get("time_ms"))
             if time.monotonic() > until:
                 break
-    finally:
-        runs.close()
     context.say({"event": "concluded", **explorer.conclusion()})

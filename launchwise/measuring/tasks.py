@@ -7,6 +7,7 @@ reference kernel drifted are measured once more.
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -59,8 +60,10 @@ def _to_explore(
         for note in journal.notes
         if note["note"] == "explored"
         and note["budget"] >= (shard.budget or 0)
-        and _enough(note.get("minutes"), strategy.minutes)
-        and _as_settled(note.get("stop_below_percent"), strategy.stop_below_percent)
+        # None is without end, and a limit that nothing is below.
+        and _or(note.get("minutes"), math.inf) >= _or(strategy.minutes, math.inf)
+        and _or(strategy.stop_below_percent, -math.inf)
+        >= _or(note.get("stop_below_percent"), -math.inf)
     ]
     rows = _by_problem(spec, journal.rows)
     marks = _marks(spec, journal.rows)
@@ -105,14 +108,8 @@ def _measured(shard: Shard, rows: Mapping[tuple[Any, ...], list[dict[str, Any]]]
     return found
 
 
-def _enough(spent: float | None, allowed: float | None) -> bool:
-    """Whether an exploration of so many minutes is one of ``allowed``; None is without end."""
-    return spent is None or (allowed is not None and spent >= allowed)
-
-
-def _as_settled(stopped_below: float | None, stop_below: float | None) -> bool:
-    """Whether a search with one limit of the gain (%) went as far as another asks for."""
-    return stopped_below is None or (stop_below is not None and stop_below >= stopped_below)
+def _or(value: float | None, default: float) -> float:
+    return default if value is None else value
 
 
 def control_problem(shard: Shard) -> Problem | None:

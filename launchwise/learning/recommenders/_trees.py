@@ -39,17 +39,12 @@ class TreeRecommender(OfTrees, TimeRegressor):
         focus: float = tried(2.0, 0.0, 6.0, ge=0)
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
-        """Fit the tree. Shapes: features (rows, features), float32; target and weights (rows,),
-        float64."""
+        """Fit the tree."""
         from sklearn.tree import DecisionTreeRegressor
 
         work.count(work.FITTED, len(target))
-        tree = DecisionTreeRegressor(
-            max_depth=self.parameters["max_depth"],
-            min_samples_split=self.parameters["min_samples_split"],
-            min_samples_leaf=self.parameters["min_samples_leaf"],
-            random_state=self.parameters["seed"],
-        )
+        names = ("max_depth", "min_samples_split", "min_samples_leaf")
+        tree = DecisionTreeRegressor(**self._given(*names))
         tree.fit(features, target, sample_weight=weights)
         self.trees = Grown.of(tree, [tree])
 
@@ -72,22 +67,15 @@ class ForestRecommender(OfTrees, TimeRegressor):
         focus: float = tried(2.0, 0.0, 6.0, ge=0)
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
-        """Fit the forest. Shapes: features (rows, features), float32; target and weights (rows,),
-        float64."""
+        """Fit the forest."""
         from sklearn.ensemble import RandomForestRegressor
 
         cap = self.parameters["rows_per_tree"]
         drawn = cap if cap and cap < len(target) else len(target)
         work.count(work.FITTED, drawn * self.parameters["n_estimators"])
-        forest = RandomForestRegressor(
-            n_estimators=self.parameters["n_estimators"],
-            max_depth=self.parameters["max_depth"],
-            min_samples_split=self.parameters["min_samples_split"],
-            max_features=self.parameters["max_features"],
-            max_samples=drawn if drawn < len(target) else None,
-            random_state=self.parameters["seed"],
-            n_jobs=1,
-        )
+        names = ("n_estimators", "max_depth", "min_samples_split", "max_features")
+        most = drawn if drawn < len(target) else None
+        forest = RandomForestRegressor(**self._given(*names), max_samples=most, n_jobs=1)
         forest.fit(features, target, sample_weight=weights)
         self.trees = Grown.of(forest, forest.estimators_)
 
@@ -110,11 +98,7 @@ class BestTreeRecommender(OfTrees, Recommender):
         spec = self.domain.spec
         rows, _ = comparable(measurements, self.domain)
         best = fastest_rows(rows, ["gpu", *spec.problem_columns], spec)
-        tree = DecisionTreeClassifier(
-            max_depth=self.parameters["max_depth"],
-            min_samples_leaf=self.parameters["min_samples_leaf"],
-            random_state=self.parameters["seed"],
-        )
+        tree = DecisionTreeClassifier(**self._given("max_depth", "min_samples_leaf"))
         tree.fit(self._features(best), self._choices(best))
         # A leaf's value is the number of its configuration.
         trees = Trees.of([tree])
@@ -150,8 +134,7 @@ class LightgbmRecommender(OfTrees, TimeRegressor):
         focus: float = tried(2.0, 0.0, 6.0, ge=0)
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
-        """Fit the boosted trees. Shapes: features (rows, features), float32; target and weights
-        (rows,), float64."""
+        """Fit the boosted trees."""
         self.trees = boosted(
             self.parameters, features, target, weights, min_sum_hessian_in_leaf=1e-3
         )
@@ -170,8 +153,7 @@ class XgboostRecommender(OfTrees, TimeRegressor):
         focus: float = tried(2.0, 0.0, 6.0, ge=0)
 
     def fit_rows(self, features: np.ndarray, target: np.ndarray, weights: np.ndarray) -> None:
-        """Fit the boosted trees. Shapes: features (rows, features), float32; target and weights
-        (rows,), float64."""
+        """Fit the boosted trees."""
         import xgboost
 
         work.count(work.FITTED, len(target) * self.parameters["rounds"])
