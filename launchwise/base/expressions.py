@@ -138,7 +138,6 @@ _SINGLE = Arithmetic(
     some=partial(_joined, True),
 )
 
-
 Extent = tuple[int, int]
 """Characters, with brackets, and levels of an expression with what its derived names stand for."""
 

@@ -25,7 +25,6 @@ from launchwise.base.literals import LARGEST, whole
 RESULTS = "results"
 """Folder of everything that a run makes, in the folder that it runs in. It may be a link."""
 
-
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Numbers of errors of a disk, or a quota, without space."""
 

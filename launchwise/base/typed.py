@@ -62,7 +62,6 @@ def texts_below(owner: type) -> dict[str, str]:
 
 Model = TypeVar("Model", bound=BaseModel)
 
-
 # The parser in C, ten times as fast, where PyYAML has it.
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -111,7 +110,6 @@ _Loader.add_constructor(f"{_TAG}map", _mapping)
 _Loader.add_constructor(f"{_TAG}int", _integer)
 _Loader.add_constructor(f"{_TAG}float", _real)
 _Loader.add_constructor(f"{_TAG}timestamp", _Loader.construct_yaml_str)
-
 
 _KEPT_BYTES = 1 << 17
 

@@ -44,7 +44,6 @@ COMMAND = "plan"
 TARGETS = 96
 """Problems per GPU that stand for the declared ranges: drawn as a blind test draws them."""
 
-
 MOST_CASES = 2000
 """Measured cases that the model is fitted to: its time grows with the cube of their number."""
 

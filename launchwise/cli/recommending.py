@@ -195,7 +195,6 @@ def _limits(interval: Interval | None, digits: int, answer: Answer, off: str = "
 EXPORTING = "export"
 EXPORT = Path("results", "export")
 
-
 TRITON, CONFIG_FILES = "triton", "config-files"
 MADE_OF = {TRITON: ["json", "python"], CONFIG_FILES: ["json"]}
 """Formats that are made of others when they are asked for."""

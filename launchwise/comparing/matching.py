@@ -74,7 +74,6 @@ class Rule:
 
 OK = "ok"  # Status of rows with several launches and a verified result
 
-
 OUTCOMES: dict[str, str] = {
     "same": "medians within the threshold, or the same failure",
     "slower": "median longer by more than the threshold, and the interval above 1",

@@ -33,7 +33,6 @@ FLAGS = [
     "-fno-gnu-unique",
 ]
 
-
 MOST_KB = 4 << 20  # Most memory of g++, KB: templates and constants of a source take any
 
 LIMITED = ["/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"', str(MOST_KB)]

@@ -24,7 +24,6 @@ from launchwise.experiment.study import GpuName, ModelEntry, StudyName
 GRES = re.compile(r"gpu(:(?P<model>[0-9]*[A-Za-z_.][A-Za-z0-9_.]*))?(:1)?")
 """One GPU, of a kind or of any, as Slurm writes it; gpu:4 is four of any kind."""
 
-
 WORD = r"^[A-Za-z0-9_][A-Za-z0-9_.,:@%+/-]*$"
 """Name of something of Slurm's, or several with commas."""
 

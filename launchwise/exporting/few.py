@@ -25,7 +25,6 @@ from launchwise.learning.merit import FEWEST, geometric_mean, interval_of_mean
 from launchwise.learning.row_arrays import configuration_codes
 from launchwise.workloads.near_problems import distances
 from launchwise.workloads.parts import Value
-from launchwise.workloads.spec import Spec
 
 Build = tuple[Value, ...]  # Variant and build tunables, neutral where the variant has none
 
@@ -124,12 +123,6 @@ def _expected(
         grown = growth(judged.losses - least[:, None])
         found[np.ix_(others, places)] = best[others][:, None] * grown
     return np.where(np.isnan(found), math.inf, found), best
-
-
-def build_of(configuration: Mapping[str, Value], spec: Spec) -> Build:
-    """What a configuration is compiled with."""
-    builds = (name for name, one in spec.tunables.items() if one.kind == "build")
-    return (configuration["variant"], *(configuration[name] for name in builds))
 
 
 ROUNDS = 40  # Times that a set is disturbed and mended before it counts as the best
@@ -243,7 +236,7 @@ class Weighed:
         tested = {each.choice for each in self.table.entries if not each.blind}
         for place in self.table.stored.candidates:
             if place in tested:
-                build = build_of(self.table.configuration(place), self.table.spec)
+                build = self.table.spec.build_choice(self.table.configuration(place))
                 found.setdefault(build, []).append(place)
         return [tuple(found[build]) for build in sorted(found, key=lambda one: [*map(str, one)])]
 

@@ -33,7 +33,6 @@ KEYWORDS = frozenset(
     """.split()  # noqa: SIM905 (a list of 90 lines is harder to read)
 )
 
-
 _TAKEN = re.compile(
     r"std|detail|launchwise|linux|unix|i386|offsetof|NULL|EOF"
     r"|(U?INT|S?SIZE|PTRDIFF|WCHAR|WINT|SIG_ATOMIC)\w*_(MAX|MIN|WIDTH|C)"

@@ -265,7 +265,6 @@ def described_profile(
 
 PRICE_COLUMNS = ("gpu", "euro", "euro_per_hour", "date", "source")
 
-
 Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 

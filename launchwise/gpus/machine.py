@@ -68,7 +68,6 @@ TO_DEVICE_GBS = 12.0  # PCIe 3.0 with 16 lanes, the slowest link of the supporte
 PAGEABLE_SHARE = 0.3
 HOST_SOLVE_NS = 20.0
 
-
 HOPPER = (9, 0)
 """First compute capability whose full tensor rates need instructions of whole warp groups."""
 

@@ -59,7 +59,6 @@ COPY_SHARE = 0.9
 
 LAUNCH_OVERHEAD_US = 2.0  # Time per launch of an empty kernel, us, where it was not measured
 
-
 BY_MMA = "tensor cores by mma, float32 sums: kernels by other instructions (wgmma) may exceed it"
 
 
@@ -113,7 +112,6 @@ WITH_HOST = (
     "host_solve_ns",
 )
 """Ceilings of a GPU with its host: beside another host the same card has others."""
-
 
 MEASURED_ONLY: dict[str, Any] = {
     "card": "",

@@ -43,7 +43,6 @@ MODELS = ["knn", "tree", "forest", "xgboost", "lightgbm"]
 ANSWERING = {"kind": "committee", "title": "answering ensemble", "trials": 0}
 """Model that answers, made of those among them that a committee has by default."""
 
-
 SETTINGS_FILE = "settings.yaml"
 PROJECT_SETTINGS = "config.yaml"
 SEED = 2026

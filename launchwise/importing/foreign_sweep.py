@@ -91,7 +91,6 @@ NO_TIME_STATED = "no time"  # Reason of a row without a time and without words o
 
 ONE_TIME = "one time per configuration: its repeats are not in the file"
 
-
 Configuration = tuple[tuple[str, Value], ...]
 
 

@@ -222,7 +222,6 @@ regular expression would keep state for each letter otherwise."""
 ENTRY_DEPTH = 2
 """Brackets that are open around an entry: the file's object, and the object or list of entries."""
 
-
 LONGEST_CUT = 2
 """Longest rest of a file that was cut off, in lengths of its longest entry: more is damage."""
 

@@ -48,7 +48,6 @@ RESOURCES = ("dram", "l2", "l1", "shared", "instructions", "arithmetic", "waitin
 
 PARTS = (*RESOURCES, "launches", "transfers", "host")  # Parts that may limit a run
 
-
 FULL = {"grid": "gpu_sms", "block": "gpu_max_threads_per_block"}
 """Blocks and threads per block of a variant whose launch is unknown: all SMs equally loaded."""
 

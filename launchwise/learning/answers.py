@@ -117,7 +117,6 @@ def read_product_facts(path: Path) -> dict[str, Any]:
 MEASURED = "measured"
 NEW_GPU = "new_gpu"
 
-
 BASES = {
     MEASURED: "measured on this GPU",
     "within": "between measured sizes",
@@ -128,10 +127,8 @@ BASES = {
 }
 """Basis of an answer, and its words."""
 
-
 NO_TIME = "no time is stated outside of what this GPU measured"
 """Said of answers beyond."""
-
 
 UNORDERED = (
     "ranks are by all of these models and how far they agree, times by one of them: a later rank "
@@ -139,13 +136,11 @@ UNORDERED = (
 )
 """Said where expected times do not ascend with their ranks."""
 
-
 UNKNOWN_LINK = (
     "no time is expected: its copies between host and GPU take what no datasheet of a card states "
     "(gpus.<name>.host_gbs of the settings)"
 )
 """Said where a run copies over a link whose rate is unknown."""
-
 
 Interval = tuple[float, float]
 

@@ -235,11 +235,9 @@ SAME = 1e-9  # Relative difference of two gains that rounding may make
 LEAST_GAIN = 1e-4
 """Expected gain of all targets below which a case is not worth measuring: .01 % of the time."""
 
-
 ENOUGH = 0.005
 """Expected mean regret below which nothing more is measured: a quarter of what sweeps resolve
 (:data:`launchwise.learning.merit.HARM_PERCENT`)."""
-
 
 Ending = Literal["budget", "candidates", "enough", "gain"]
 """Why no further case is measured: none fits into the budget, none is left, :data:`ENOUGH` is

@@ -30,7 +30,6 @@ MAX_BARREN_PROCESSES = 3  # Most consecutive measuring processes that die withou
 ENERGY_KNOWN_S = 0.3
 """Delay until samples cover an interval, s: energy counters step every 20 to 100 ms."""
 
-
 CARD_FAULTS = (
     "no CUDA-capable device",
     "uncorrectable ECC error",

@@ -25,7 +25,6 @@ UNKNOWN = "unknown"  # Reasons for throttling if the card cannot be queried
 
 STATUSES = (*TIMED, "wrong", "failed", "timeout", "out_of_memory")
 
-
 OLDEST = 3  # Oldest schema version of tables that is read
 
 Kind = Literal["text", "whole", "real", "times"]

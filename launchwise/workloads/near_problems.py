@@ -81,7 +81,6 @@ def nearest(
 ) -> tuple[Value, ...] | None:
     """The one of ``measured`` (values of problems) that is nearest to ``asked``; itself if there.
     None where there are none. Of two as near the one with the smaller values."""
-
     return min(measured, key=lambda values: _away(asked, values), default=None)
 
 

@@ -35,7 +35,6 @@ def compiler_option(text: str) -> str:
 CompilerOption = Annotated[str, AfterValidator(compiler_option)]
 """Options that change how a kernel is compiled, and nothing else on the machine."""
 
-
 Value = int | str
 
 
@@ -57,10 +56,8 @@ GPU_NAMES = (
 )
 """Facts of the GPU that constraints may read, beside problem, derived names and tunables."""
 
-
 MEASURED_COLUMNS = tuple(each.name for each in SWEEP)
 """Columns of a sweep beside problem and configuration: no parameter may have their names."""
-
 
 LATER_COLUMNS = (
     *("study", "model", "role", "split", "fold", "scope", "rank", "predictor", "predicted_ms"),

@@ -29,6 +29,7 @@ from launchwise.workloads.space import (
     whole,
 )
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.templates import own_names
 
 LISTABLE = MOST_LISTED
 """Spaces up to this size, before constraints, are enumerated in random order, so that they end."""
@@ -218,7 +219,7 @@ def build_choices(spec: Spec, problem: Problem) -> list[Configuration]:
     found = {spec.build_choice(first): first} if there else {}
     growth = Growth(spec, {**LENIENT_GPU, **problem})
     for name, variant in spec.variants.items():
-        chosen = [each for each in variant.tunables if spec.tunables[each].kind == "build"]
+        chosen = own_names(spec, variant)
         if math.prod(len(spec.tunables[each].values) for each in chosen) > MOST_LISTED:
             message = f"its build tunables span more than {MOST_LISTED:,} builds"
             raise UserError(spec.workload, f"variants.{name}", message)

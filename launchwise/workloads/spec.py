@@ -32,6 +32,7 @@ from launchwise.workloads.templates import (
     is_template,
     macro_names,
     overriding_line,
+    own_names,
 )
 from launchwise.workloads.usual import USUAL_FILE, Usual, read_usual
 
@@ -282,14 +283,13 @@ def _check_build_tunables(folder: Path, spec: SpecFields, name: str, variant: Va
     """Insist that no file of a variant defines its build tunables otherwise. Raises UserError with
     file and line of a definition or of a constant with the name of a tunable."""
     key = (folder / SPEC_FILE, f"variants.{name}.tunables")
-    build = [each for each in variant.tunables if spec.tunables[each].kind == "build"]
     macros = {*spec.macros, *variant.tunables}
     own = macro_names(folder, spec, variant)
     for path in included_files(folder, [str(variant.source), *spec.headers]):
         text = without_comments(source_text(path))
         top = folder.resolve()
         file = path.relative_to(top).as_posix() if path.is_relative_to(top) else path.name
-        for tunable in build:
+        for tunable in own_names(spec, variant):
             if line := overriding_line(tunable, text, macros):
                 message = (
                     f"{file}:{line} defines {tunable} whatever the tunable is: put "

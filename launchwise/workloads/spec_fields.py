@@ -137,13 +137,13 @@ class SpecFields(Strict):
         """Part of a configuration that its build may depend on: the variant and its build tunables.
         Configurations that differ in launch tunables alone share a build: those cost no
         compilation."""
-        return tuple(configuration[name] for name in self._chosen_by_builds)
+        return tuple(configuration[name] for name in ("variant", *self.build_tunables))
 
     @property
     def build_columns(self) -> list[str]:
         """Columns that decide which code a row runs: those of a build, and problems' listed values.
         A number that may be any in a range is an argument of a kernel, not a macro of it."""
-        return [*self._chosen_by_builds, *self.listed_columns]
+        return ["variant", *self.build_tunables, *self.listed_columns]
 
     @property
     def listed_columns(self) -> list[str]:
@@ -151,8 +151,8 @@ class SpecFields(Strict):
         return [name for name, one in self.problem.items() if one.values is not None]
 
     @property
-    def _chosen_by_builds(self) -> list[str]:
-        return ["variant", *(name for name, one in self.tunables.items() if one.kind == "build")]
+    def build_tunables(self) -> list[str]:
+        return [name for name, one in self.tunables.items() if one.kind == "build"]
 
     @property
     def key_columns(self) -> list[str]:

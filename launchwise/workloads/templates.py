@@ -216,7 +216,7 @@ def resolved_kernel(
 def _resolved(
     spec: SpecFields, argument: str, problem: Mapping[str, Any], configuration: Mapping[str, Any]
 ) -> str:
-    known = {*_values(spec), *spec.macros}
+    known = {*spec.build_tunables, *spec.listed_columns, *spec.macros}
     names = set(_names(argument))
     if argument in spec.macros:
         return cpp_text(spec.value(spec.macros[argument], problem, configuration))
@@ -246,12 +246,6 @@ def _is_expression(argument: str, known: set[str]) -> bool:
         return names_in(argument) <= known
     except ValueError:
         return False
-
-
-def _values(spec: SpecFields) -> list[str]:
-    """Names whose values an argument may take: build tunables and listed problem parameters."""
-    build = [name for name, tunable in spec.tunables.items() if tunable.kind == "build"]
-    return [*build, *spec.listed_columns]
 
 
 def check_kernel_text(spec: SpecFields, variant: Variant, kernel: str, source: str) -> None:

@@ -14,7 +14,7 @@ from triton_examples import scaled_spec, scaled_table
 from launchwise.experiment.load import Load
 from launchwise.exporting.between import calibrated
 from launchwise.exporting.building import answer_table
-from launchwise.exporting.few import LOST, Weighed, build_of, chosen, limited, times_of
+from launchwise.exporting.few import LOST, Weighed, chosen, limited, times_of
 from launchwise.exporting.formulas import UsualRule
 from launchwise.exporting.worth import measuring_s, worth
 from launchwise.learning.answering import answers
@@ -97,7 +97,7 @@ def test_problems_without_a_time_weigh_nothing(table, judged):
 def test_measured_problems_have_the_fastest_of_the_builds(table, weighed, judged):
     (step,) = weighed.steps([2])
     made = limited(weighed, step)
-    kept = {build_of(made.configuration(place), made.spec) for place in made.stored.candidates}
+    kept = {made.spec.build_choice(made.configuration(place)) for place in made.stored.candidates}
     assert len(kept) == 2
     checked = 0
     for entry in made.entries:

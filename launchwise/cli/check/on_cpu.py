@@ -79,7 +79,6 @@ RACE = (
     "or an index beyond shared memory?"
 )
 
-
 BEYOND = "; right with other contents beyond arrays: is a mask missing or wrong?"
 
 

@@ -24,13 +24,11 @@ FOLDER = Path(__file__).resolve().parent
 BY_COST = ("analytical", "learnt")
 """Kinds that use a workload's ``cost.yaml`` and need no measurement on the target GPU."""
 
-
 COMMITTEE = "committee"  # Kind that is made of others
 COST_MODEL_WITH_TREES = "learnt"  # Kind whose predicted times are the nearest
 
 MEMBERS = (COST_MODEL_WITH_TREES, "xgboost")
 """Members of a committee that names none, as far as its study has them."""
-
 
 SIMPLE_RULES = (
     "untuned",

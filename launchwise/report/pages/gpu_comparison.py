@@ -32,7 +32,6 @@ UNITS = {"gbs": ("GB/s", 1.0), "gflops": ("TFLOP/s", 1e3), "us": ("µs", 1.0), "
 
 _four = significant(4)
 
-
 _three = "{:.3g}".format  # ``60``, without zeros that were not measured
 
 ATTRIBUTES = [

@@ -149,7 +149,6 @@ GAIN_NOTE = (
     "the host, and hosts differ, so that they give no ratio of GPUs."
 )
 
-
 HOSTED = "host timed, too"  # Hosts of two GPUs differ, so that a ratio would not be the GPUs'
 QUESTION = "Is tuning worth it, and which card is faster?"
 MOST_PAIRS = 2  # Pairs of cards that the front page compares; gpus.html has all
@@ -269,7 +268,6 @@ BLIND = [
         number=True,
     ),
 ]
-
 
 BLIND_CAPTION = "Blind tests: answered first, measured afterwards"
 

@@ -269,9 +269,8 @@ def places(spec: SpecFields) -> Iterator[Place]:
         if text not in spec.arguments:
             alone = _reads_sizes_only(spec, text)
             yield Place("reference.given", text, problem | set(spec.tunables), is_of_problem=alone)
-    build = {"variant", *(n for n, one in spec.tunables.items() if one.kind == "build")}
     for name, text in spec.macros.items():
-        yield Place(f"macros.{name}", text, problem | build)
+        yield Place(f"macros.{name}", text, {*problem, "variant", *spec.build_tunables})
     for name, text in spec.features.items():
         yield Place(f"features.{name}", text, every - set(GPU_NAMES) | set(GPU_FEATURES))
 
