@@ -78,8 +78,7 @@ def calibrated(table: AnswerTable, judged: Sequence[pd.DataFrame], final: Final)
         devices.append(
             replace(device, judge=judge, between_ms=between_ms, between_gain=between_gain)
         )
-    changed = {"devices": tuple(devices), "entries": tuple(entries)}
-    return replace(table, stored=table.stored.model_copy(update=changed))
+    return table.storing(devices=tuple(devices), entries=tuple(entries))
 
 
 def _judged(table: AnswerTable, judged: Sequence[pd.DataFrame], final: Final) -> Judged | None:
@@ -225,7 +224,7 @@ def held(table: AnswerTable, blind: pd.DataFrame, final: Final) -> AnswerTable:
     said = [
         replace(one, between_ms=widest) if one.tested and one.between_ms else one for one in devices
     ]
-    return replace(table, stored=table.stored.model_copy(update={"devices": tuple(said)}))
+    return table.storing(devices=tuple(said))
 
 
 def asked_again(table: AnswerTable, blind: pd.DataFrame, final: Final) -> pd.DataFrame:
@@ -240,8 +239,7 @@ def asked_again(table: AnswerTable, blind: pd.DataFrame, final: Final) -> pd.Dat
     kept = tuple(one for one in table.entries if not one.blind)
     named = candidates(kept, table.stored.configurations, final)
     devices = tuple(replace(one, reach=final.swept.reach(one.name)) for one in table.devices)
-    changed = {"entries": kept, "candidates": named, "devices": devices}
-    without = replace(table, stored=table.stored.model_copy(update=changed))
+    without = table.storing(entries=kept, candidates=named, devices=devices)
     columns = table.spec.key_columns
     keys = blind[columns].itertuples(index=False, name=None)
     measured = dict(zip(keys, blind["time_ms"].tolist(), strict=True))

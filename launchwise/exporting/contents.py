@@ -123,6 +123,10 @@ class Contents:
                 found[device].by_texts[tuple(texts)] = problems
         return found
 
+    def storing(self, **changed: Any) -> Self:
+        """With other fields of :class:`launchwise.exporting.entries.Stored`."""
+        return replace(self, stored=self.stored.model_copy(update=changed))
+
     def named_by(self, cuda_names: Mapping[str, Sequence[str]]) -> Self:
         """With what CUDA calls the cards, by their names in ``data/cards.csv``: the profile of a
         datasheet-only GPU names its card."""
@@ -131,8 +135,7 @@ class Contents:
             (own,) = one.cuda_names
             names = tuple(dict.fromkeys(cuda_names.get(own, [own])))
             devices.append(replace(one, cuda_names=names))
-        changed = {"devices": tuple(devices)}
-        return replace(self, stored=self.stored.model_copy(update=changed))
+        return self.storing(devices=tuple(devices))
 
     def beside_libraries(self, peers: Iterable[pd.DataFrame]) -> Self:
         """With which libraries are faster, by their pairs with the fastest configurations
@@ -147,7 +150,7 @@ class Contents:
             replace(one, faster="; ".join(words.get(key, ())))
             for one, key in zip(self.entries, keyed, strict=True)
         )
-        return replace(self, stored=self.stored.model_copy(update={"entries": entries}))
+        return self.storing(entries=entries)
 
     def said(self, device: Device) -> list[str]:
         """What is said of answers between entries: what they reach, and how they are chosen where
