@@ -20,7 +20,7 @@ from launchwise.workflow.plan import (
     sources,
 )
 from launchwise.workflow.studies import Studies, Values, present, profiles
-from launchwise.workflow.sweeps import Cluster, Sweeps, prior_extended, prior_facts, prior_gpus
+from launchwise.workflow.sweeps import Cluster, Sweeps, prior_facts, prior_sweeps
 from launchwise.workflow.targets import Reported, targets
 from launchwise.workflow.telling import (
     check_submission,

@@ -102,7 +102,6 @@ rule prior:
     """Collect what other GPUs measured, for a sweep whose strategy starts from it."""
     input:
         **WORKLOAD_READ,
-        sweeps=lambda wildcards: sweeps.prior_sweeps(wildcards.gpu, wildcards.workload),
     output:
         "results/priors/{gpu}/{workload}.parquet",
     log:
@@ -113,9 +112,8 @@ rule prior:
     params:
         **OF_WORKLOAD,
         code=code("scripts/prior.py"),
-        gpus=lambda wildcards: prior_gpus(experiment, wildcards.gpu, wildcards.workload),
-        # Not inputs: they would wait until the GPU that extends them is measured.
-        extended=lambda wildcards: prior_extended(experiment, wildcards.gpu, wildcards.workload),
+        # Not inputs: they would wait until a GPU that extends them is measured.
+        others=lambda wildcards: prior_sweeps(experiment, wildcards.gpu, wildcards.workload),
         facts=lambda wildcards: prior_facts(experiment, wildcards.gpu, wildcards.workload),
         problems=lambda wildcards: experiment.problems_of(wildcards.gpu, wildcards.workload),
     script:

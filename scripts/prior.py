@@ -8,17 +8,14 @@ from launchwise.base.scripting import log, run
 
 def main(
     folder: Path,
-    gpus: list[str],
-    sweeps: list[Path],
-    extended: list[dict[str, str]],
+    others: list[dict[str, str]],
     facts: dict[str, dict[str, Any]],
     problems: list[dict[str, Any]],
     output: Path,
 ) -> None:
     """Write the rows of each problem, or of the nearest one that was measured.
 
-    ``gpus``, ``sweeps``: other GPUs, and the sweep of each.
-    ``extended``: other GPUs that are extended: ``gpu``, and the ``path`` of its recorded sweep.
+    ``others``: other GPUs: ``gpu``, and the ``path`` of its sweep.
     ``facts``: what is known of these GPUs, by which their rows weigh.
     """
     from launchwise.measuring.earlier_rows import write_prior
@@ -27,8 +24,7 @@ def main(
     from launchwise.workloads.spec import load_spec
 
     spec = load_spec(folder)
-    names = [*gpus, *(each["gpu"] for each in extended)]
-    paths = [*sweeps, *(Path(each["path"]) for each in extended)]
+    names, paths = [each["gpu"] for each in others], [Path(each["path"]) for each in others]
     tables = read_tables(names, paths, measurement_schema(spec))
     elsewhere = write_prior(output, spec, tables, problems, facts)
     log.info(

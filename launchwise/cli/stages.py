@@ -36,7 +36,7 @@ from launchwise.measuring.shard import Shard
 from launchwise.measuring.source_states import deciding_files, fingerprint
 from launchwise.measuring.sweep import builds_of, problem_seconds, visit
 from launchwise.workflow.plan import RECORD
-from launchwise.workflow.sweeps import prior_extended, prior_facts
+from launchwise.workflow.sweeps import prior_facts, prior_sweeps
 from launchwise.workloads.builds import Build
 from launchwise.workloads.near_problems import Prior, with_expected
 from launchwise.workloads.parts import Value
@@ -106,7 +106,7 @@ class Stages:
         self._gpu, self._spec = self.project.gpu, self.project.spec
         workload = self._spec.workload
         self._folder = experiment.folders[workload]
-        self._others = prior_extended(experiment, self._gpu, workload)
+        self._others = prior_sweeps(experiment, self._gpu, workload)
         self._facts_of_others = prior_facts(experiment, self._gpu, workload)
         self._files = Files(self.project.folder, workload, self._gpu, self.arch)
         sweep = experiment.sweeps[workload]

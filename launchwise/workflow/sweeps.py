@@ -24,7 +24,7 @@ from launchwise.base.storage import digest_files
 from launchwise.experiment.experiment import Experiment
 from launchwise.experiment.method import ProblemBlock
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards, slowest_bandwidths
-from launchwise.gpus.profile import LIKENESS_FACTS, read_profile
+from launchwise.gpus.profile import LIKENESS_FACTS, GpuProfile, read_profile
 from launchwise.workflow.plan import in_order
 from launchwise.workflow.studies import Values
 from launchwise.workloads.parts import Value
@@ -231,69 +231,50 @@ class Cluster:
         return self._keys[gpu, workload]
 
 
-def prior_gpus(experiment: Experiment, gpu: str, workload: str) -> list[str]:
-    """Recorded GPUs, other than ``gpu``, whose rows of a workload are there and not in doubt. In
-    the order of the settings; none unless the strategy of the workload starts from them. GPUs of
-    AMD, whose optima lie elsewhere, only where there are no others, here or in
-    :func:`prior_extended`."""
-    return list(_prior(experiment, gpu, workload)[0])
-
-
-def prior_extended(experiment: Experiment, gpu: str, workload: str) -> list[dict[str, str]]:
-    """Other sweeps that are a prior: name of the GPU, path of the rows and their digest. Those of
-    GPUs other than ``gpu`` that are extended, and those that the strategy names. None unless the
-    strategy of the workload starts from them; of AMD's GPUs as in :func:`prior_gpus`."""
+def prior_sweeps(experiment: Experiment, gpu: str, workload: str) -> list[dict[str, str]]:
+    """Sweeps of other GPUs that are a prior: name of the GPU, path of the rows and their digest.
+    Those of recorded GPUs whose rows are there and not in doubt, of GPUs that are extended, and
+    those that the strategy names. None unless the strategy of the workload starts from them; GPUs
+    of AMD, whose optima lie elsewhere, only where there are no others."""
     return [
         {"gpu": other, "path": str(path), "digest": _digest(path)}
-        for other, path in _prior(experiment, gpu, workload)[1].items()
+        for other, path in _prior(experiment, gpu, workload).items()
     ]
 
 
 def prior_facts(experiment: Experiment, gpu: str, workload: str) -> dict[str, dict[str, Any]]:
-    """What is known of the GPUs of both, by which their rows weigh; a sweep without a profile
-    beside it is of a GPU of which nothing is known."""
-    recorded, others = _prior(experiment, gpu, workload)
-    profiles = {name: path.with_name("profile.json") for name, path in (recorded | others).items()}
-    return {
-        name: read_profile(path).model_dump(include={*LIKENESS_FACTS})
-        for name, path in profiles.items()
-        if path.is_file()
-    }
+    """What is known of these GPUs, by which their rows weigh; a sweep without a profile beside it
+    is of a GPU of which nothing is known."""
+    profiles = map(_profile_beside, _prior(experiment, gpu, workload).items())
+    return {name: read.model_dump(include={*LIKENESS_FACTS}) for name, read in profiles if read}
 
 
-def _prior(
-    experiment: Experiment, gpu: str, workload: str
-) -> tuple[dict[str, Path], dict[str, Path]]:
-    """GPU to its sweep: of recorded GPUs, and of those that are extended or named."""
+def _prior(experiment: Experiment, gpu: str, workload: str) -> dict[str, Path]:
     strategy = experiment.sweeps[workload].strategy
     if strategy.kind != "transfer":
-        return {}, {}
+        return {}
     named = {name: Path(path) for name, path in (strategy.known or {}).items()}
     if missing := [path for path in named.values() if not path.is_file()]:
         raise UserError(missing[0], "", f"is missing; strategy.known of {workload} names it")
-    recorded: dict[str, Path] = {}
-    others: dict[str, Path] = {}
+    found: dict[str, Path] = {}
     for other, entry in experiment.settings.gpus.items():
         if other == gpu or not (entry.source == "recorded" or entry.extend):
             continue
         path = Path(experiment.recorded_in(other), f"{workload}.parquet")
-        if entry.source != "recorded":
-            if not entry.held_out and path.is_file():
-                others[other] = path
-        elif experiment.has_rows(other, workload) and not experiment.doubts(other, workload):
-            recorded[other] = path
-    every = recorded, others | named
-    first, second = map(_not_of_amd, every)
-    return (first, second) if first or second else every
+        if entry.source == "recorded":
+            sound = experiment.has_rows(other, workload) and not experiment.doubts(other, workload)
+        else:
+            sound = path.is_file() and not entry.held_out
+        if sound:
+            found[other] = path
+    profiles = dict(map(_profile_beside, (found | named).items()))
+    others = [name for name, one in profiles.items() if not (one and one.arch.startswith("gfx"))]
+    return {name: (found | named)[name] for name in others or profiles}
 
 
-def _not_of_amd(sweeps: dict[str, Path]) -> dict[str, Path]:
-    profiles = {name: path.parent / "profile.json" for name, path in sweeps.items()}
-    return {
-        name: sweeps[name]
-        for name, path in profiles.items()
-        if not path.is_file() or not read_profile(path).arch.startswith("gfx")
-    }
+def _profile_beside(sweep: tuple[str, Path]) -> tuple[str, GpuProfile | None]:
+    name, path = sweep[0], sweep[1].with_name("profile.json")
+    return name, read_profile(path) if path.is_file() else None
 
 
 @cache
@@ -350,11 +331,6 @@ class Sweeps:
 
     def prior(self, gpu: str, workload: str) -> list[str]:
         """What other GPUs measured; empty if the strategy does not ask or none has measured."""
-        asked = self._experiment, gpu, workload
-        if not prior_gpus(*asked) and not prior_extended(*asked):
+        if not _prior(self._experiment, gpu, workload):
             return []
         return [f"results/priors/{gpu}/{workload}.parquet"]
-
-    def prior_sweeps(self, gpu: str, workload: str) -> list[str]:
-        others = prior_gpus(self._experiment, gpu, workload)
-        return [f"results/sweeps/{other}/{workload}.parquet" for other in others]

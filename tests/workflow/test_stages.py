@@ -13,7 +13,7 @@ from launchwise.gpus.profile import LIKENESS_FACTS, write_profile
 from launchwise.workflow.answer_checks import Contests, recorded_workloads
 from launchwise.workflow.plan import Code, architectures, in_order, problems_for
 from launchwise.workflow.studies import Studies, Values
-from launchwise.workflow.sweeps import Cluster, Sweeps, prior_extended, prior_facts, prior_gpus
+from launchwise.workflow.sweeps import Cluster, Sweeps, prior_facts, prior_sweeps
 from launchwise.workflow.targets import Reported, targets
 from launchwise.workflow.telling import tell_plan
 from tests.support.samples import ROOT, profile
@@ -109,17 +109,16 @@ def test_gpus_of_amd_are_a_prior_only_where_there_are_no_others(recorded, tmp_pa
     def asked(**more):
         sweeps = {"stencil": {"strategy": strategy | more}}
         experiment = Stages(gpus=gpus, sweeps=sweeps).experiment
-        extended = prior_extended(experiment, "a", "stencil")
-        return prior_gpus(experiment, "a", "stencil"), [each["gpu"] for each in extended]
+        return [each["gpu"] for each in prior_sweeps(experiment, "a", "stencil")]
 
-    assert asked() == (["h200"], [])
+    assert asked() == ["h200"]
     doubted = recorded / "stencil.provenance.json"
     doubted.write_text(json.dumps({DOUBTS: ["too fast"]}))
-    assert asked() == ([], [])
+    assert asked() == []
     doubted.unlink()
-    assert asked(known={"mine": str(named)}) == ([], ["mine"])
+    assert asked(known={"mine": str(named)}) == ["mine"]
     write_profile(named.with_name("profile.json"), profile("mine").model_copy(update=arch))
-    assert asked(known={"mine": str(named)}) == (["h200"], ["mine"])
+    assert asked(known={"mine": str(named)}) == ["h200", "mine"]
     experiment = Stages(gpus=gpus, sweeps={"stencil": {"strategy": strategy}}).experiment
     (facts,) = prior_facts(experiment, "a", "stencil").values()
     assert facts["arch"] == "gfx90a"
@@ -129,7 +128,7 @@ def test_gpus_of_amd_are_a_prior_only_where_there_are_no_others(recorded, tmp_pa
         gpus[name] = {**LIVE, "extend": True, "path": f"data/recorded/{name}", **more}
         (recorded.parent / name).mkdir()
         (recorded.parent / name / "stencil.parquet").write_bytes(name.encode())
-    assert asked() == ([], ["c"])
+    assert asked() == ["c"]
     anew = [{"variant": ["linear"]}]
     found = Stages(gpus=gpus, sweeps={"stencil": {"anew": anew}}).sweeps.extends("a", "stencil")
     assert (found["path"], found["anew"]) == ("data/recorded/a/stencil.parquet", anew)
