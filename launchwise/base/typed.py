@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 import textwrap
 from collections.abc import Iterable, Mapping
@@ -137,6 +138,14 @@ def read_yaml(path: str | Path) -> Any:
         raise UserError(path, f"line {line}", str(message)) from error
     except yaml.YAMLError as error:
         raise UserError(path, "", f"not valid YAML: {error}") from error
+
+
+def yaml_text(content: Mapping[str, Any]) -> str:
+    """A mapping as YAML, keys in their order; lists and innermost mappings are one line each."""
+    plain = json.loads(json.dumps(content))  # The same list twice would be an alias.
+    return yaml.safe_dump(
+        plain, sort_keys=False, default_flow_style=None, width=100, allow_unicode=True
+    )
 
 
 def read_yaml_mapping(path: str | Path) -> dict[Any, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
+from launchwise.base.typed import yaml_text
 from launchwise.cli.next_problems import Candidate, candidates_on, trained_on
 from launchwise.cli.words import find_profile, gpu_named, read_experiment, sweep_file
 from launchwise.experiment.discovery import STUDY_FILE
@@ -221,10 +220,7 @@ def _overlay(experiment: Experiment, study: str, chosen: Sequence[Candidate]) ->
     # A derived study has no file: its splits follow from what is measured.
     if grown and (experiment.study_folders[study] / STUDY_FILE).is_file():
         content["studies"] = {study: {"splits": grown}}
-    # Lists that stand in it twice would become references.
-    plain = json.loads(json.dumps(content))
-    text = yaml.safe_dump(plain, sort_keys=False, default_flow_style=None, width=100)
-    return f"# Problems that `launchwise plan {study}` chose, behind those of today.\n{text}"
+    return f"# Problems that `launchwise plan {study}` chose, behind those of today.\n{yaml_text(content)}"
 
 
 ENDINGS: dict[Ending, str] = {

@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from launchwise.base.errors import UserError
 from launchwise.base.literals import real
 from launchwise.base.names import SPEC_FILE
 from launchwise.base.places import here_or_shipped, shipped
 from launchwise.base.storage import write_text
-from launchwise.base.typed import read_yaml
+from launchwise.base.typed import read_yaml, yaml_text
 from launchwise.cli.check.signatures import check_signatures
 from launchwise.cli.options import snakemake_line, workload_folder
 from launchwise.cli.words import block_of
@@ -237,7 +235,7 @@ def prepared(asked: Question, arch: str, refusal: UserError | None = None) -> Pr
         experiment = load_experiment(settings, [], folder.resolve())
     if refusal is not None:
         raise refusal
-    text = yaml.safe_dump(settings, sort_keys=False, default_flow_style=None, width=100)
+    text = yaml_text(settings)
     folder.mkdir(parents=True, exist_ok=True)
     if not path.is_file() or path.read_text(encoding="utf-8") != HEADER + text:
         write_text(path, HEADER + text)

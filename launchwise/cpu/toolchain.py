@@ -42,9 +42,6 @@ LIMITED = ["/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"', str(MOST_KB
 class CannotCompile(LaunchFailed):
     """A build that g++ or the CPU device refuses; the message names file and line."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-
 
 class CannotRun(CannotCompile):
     """A build with something that runs on a GPU only."""

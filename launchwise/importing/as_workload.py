@@ -19,7 +19,7 @@ from launchwise.base.errors import UserError
 from launchwise.base.names import assigned
 from launchwise.base.places import now
 from launchwise.base.storage import digest_files, write_json, write_text
-from launchwise.base.typed import read_yaml
+from launchwise.base.typed import read_yaml, yaml_text
 from launchwise.experiment.discovery import STUDIES, STUDY_FILE, derived_study
 from launchwise.experiment.experiment import DOUBTS, RECORDED
 from launchwise.experiment.loading import NEEDED
@@ -32,7 +32,7 @@ from launchwise.gpus.datasheets import (
 from launchwise.gpus.profile import write_profile
 from launchwise.importing.device_names import Timed, doubts
 from launchwise.importing.members import FORMAT_KEY, Batch, Member, Options, batch_of, table_of
-from launchwise.importing.specs import as_yaml, checked_conditions, spec_content, write_spec
+from launchwise.importing.specs import checked_conditions, spec_content, write_spec
 from launchwise.tables.files import write_table
 from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import Spec, load_spec
@@ -76,7 +76,7 @@ def write_study(target: Path, spec: Spec, fit: Sequence[str], batch: Batch) -> b
         "own_models": {"chosen": ANSWERING},
         "splits": splits,
     }
-    write_text(path, as_yaml(content))
+    write_text(path, yaml_text(content))
     return True
 
 
@@ -134,7 +134,7 @@ def write_settings(
     else:
         content = {"seed": SEED, **content}
     path = target / SETTINGS_FILE
-    write_text(path, as_yaml(content))
+    write_text(path, yaml_text(content))
     return path
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -10,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
 from launchwise.base.errors import UserError, raising, unknown
 from launchwise.base.expressions import check_names, evaluate, substituted
 from launchwise.base.names import SPEC_FILE, assigned
 from launchwise.base.storage import own_place, whole_file, write_text
-from launchwise.base.typed import validated
+from launchwise.base.typed import validated, yaml_text
 from launchwise.importing.foreign_sweep import Configuration
 from launchwise.importing.members import STATED, Batch, Member, own_names
 from launchwise.workloads.parts import Value
@@ -27,14 +25,6 @@ FEASIBLE_FILE = "feasible.parquet"
 UNKNOWN_BYTES = "1"  # Least bytes of a problem if unknown: one byte holds for every problem
 
 UNKNOWN_FLOP = "0"
-
-
-def as_yaml(content: Mapping[str, Any]) -> str:
-    """``content`` as YAML, keys in their order; lists and innermost mappings are one line each."""
-    plain = json.loads(json.dumps(content))  # The same list twice would be an alias.
-    return yaml.safe_dump(
-        plain, sort_keys=False, default_flow_style=None, width=100, allow_unicode=True
-    )
 
 
 def spec_content(batch: Batch, name: str, constraints: Sequence[str] = ()) -> dict[str, Any]:
@@ -222,7 +212,7 @@ def write_spec(target: Path, content: dict[str, Any], batch: Batch) -> None:
     head = (
         "# Written by an import. Edit the texts freely; columns and values are those of the rows.\n"
     )
-    write_text(target / SPEC_FILE, head + as_yaml(content))
+    write_text(target / SPEC_FILE, head + yaml_text(content))
 
 
 MOST_SPANNED = 2_000_000  # Largest product of values of which conditions may tell the feasible ones
