@@ -43,12 +43,6 @@ def shipped(path: str | Path = "") -> Path:
     return (ROOT if Path(path).parts[:1] == (PACKAGE,) else SHIPPED) / path
 
 
-def is_module(path: Path) -> bool:
-    """Whether a file is one of the package's own modules."""
-    shipped_there = not IN_CLONE and path.is_relative_to(SHIPPED)
-    return path.is_relative_to(ROOT / PACKAGE) and not shipped_there
-
-
 def in_repository(path: Path) -> Path:
     """The place that a file of launchwise has in a clone; other paths stay. For orders and names
     that must be the same for a clone and a wheel of it."""
@@ -74,7 +68,9 @@ def library_files(start: Iterable[Path], lazy: bool = True) -> list[Path]:
     relatively: those of a workload's own package. ``lazy``: whether imports inside functions and
     for type checkers count."""
     queue = list(start)
-    found = {path for path in queue if is_module(path)}
+    shipped_there = None if IN_CLONE else SHIPPED  # No modules of the package, though inside it.
+    own = [path for path in queue if path.is_relative_to(ROOT / PACKAGE)]
+    found = {path for path in own if shipped_there not in path.parents}
     while queue:
         for file in _imported(queue.pop(), lazy):
             if file not in found:

@@ -126,8 +126,7 @@ def _call(number: int) -> tuple[Any, Counter[str]]:
 
 
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "LOKY_MAX_CPU_COUNT")
-"""Read by libraries when they are loaded, by processes that a model starts, and by joblib, which
-takes ``n_jobs=-1`` as this many."""
+"""Read by libraries when they are loaded, by processes that a model starts, and by joblib."""
 
 _limits = threading.local()
 

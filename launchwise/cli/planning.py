@@ -220,7 +220,8 @@ def _overlay(experiment: Experiment, study: str, chosen: Sequence[Candidate]) ->
     # A derived study has no file: its splits follow from what is measured.
     if grown and (experiment.study_folders[study] / STUDY_FILE).is_file():
         content["studies"] = {study: {"splits": grown}}
-    return f"# Problems that `launchwise plan {study}` chose, behind those of today.\n{yaml_text(content)}"
+    head = f"# Problems that `launchwise plan {study}` chose, behind those of today.\n"
+    return head + yaml_text(content)
 
 
 ENDINGS: dict[Ending, str] = {
