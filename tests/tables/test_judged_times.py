@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 import stencil
 import yaml
-from harness.projects import own_experiment
 from samples import ROOT
 from studies import by_size, study
 
@@ -248,28 +247,6 @@ def test_studies_of_other_problems_are_judged_as_alone(stencil_spec):
     found = judged_of_studies(asked, every, pairs, {}, stencil_spec)["c"]
     alone = judged_times(more, [pairs["c"]], stencil_spec)
     pd.testing.assert_frame_equal(found.drop(columns="sweep_row"), alone.drop(columns="sweep_row"))
-
-
-@pytest.mark.workloads
-@pytest.mark.parametrize("gpu", ["h100", "h200"])
-def test_recorded_rows_that_studies_share_have_one_time(gpu):
-    experiment = own_experiment()
-    spec, folder = experiment.specs["tridiagonal"], ROOT / "data" / "recorded" / gpu
-    files = {name: folder / f"{name}.pairs.parquet" for name in experiment.studies}
-    asked = {
-        name: experiment.with_drawn(name)
-        for name, path in files.items()
-        if path.is_file() and experiment.studies[name].workload == "tridiagonal"
-    }
-    pairs = {name: read_table(files[name], pairs_schema(spec)) for name in asked}
-    every = pd.concat([each[spec.problem_columns].drop_duplicates() for each in pairs.values()])
-    several = every[every.duplicated()].drop_duplicates()
-    sweep = read_table(folder / "tridiagonal.parquet", measurement_schema(spec))
-    sweep = sweep.merge(several, on=spec.problem_columns)
-    rows = pd.concat(judged_of_studies(asked, sweep, pairs, {}, spec).values())
-    times = rows.groupby("sweep_row")["time_ms"]
-    assert (times.count() > 1).sum() > 1000
-    assert times.nunique().max() == 1
 
 
 def test_ratios_are_those_of_the_pairs(recorded):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from harness.projects import own_experiment
 from samples import ROOT
 
 from launchwise.cuda.counted import run
@@ -10,8 +11,9 @@ from launchwise.experiment.study import Counters
 from launchwise.measuring.counters import fastest_by
 from launchwise.measuring.pairs.present_usual import beside_usual, peers_beside_usual
 from launchwise.tables.files import read_table
-from launchwise.tables.measurements import pairs_schema, peers_schema
+from launchwise.tables.measurements import measurement_schema, pairs_schema, peers_schema
 from launchwise.tables.times import judged_times
+from launchwise.workflow.bringing import judged_of_studies
 from launchwise.workloads.usual import Usual, usual_configuration
 from tests.support.profiled import Switch, Watched
 
@@ -188,3 +190,24 @@ def test_libraries_stand_beside_the_same_usual_choice(recorded, spec):
         ratio = np.median(row["times_ms"] / own["times_ms"])
         assert row["usual_speedup"] == pytest.approx(ratio, rel=1e-3)
     assert found["speedup"].equals(peers["speedup"])
+
+
+@pytest.mark.parametrize("gpu", ["h100", "h200"])
+def test_recorded_rows_that_studies_share_have_one_time(gpu):
+    experiment = own_experiment()
+    spec, folder = experiment.specs["tridiagonal"], ROOT / "data" / "recorded" / gpu
+    files = {name: folder / f"{name}.pairs.parquet" for name in experiment.studies}
+    asked = {
+        name: experiment.with_drawn(name)
+        for name, path in files.items()
+        if path.is_file() and experiment.studies[name].workload == "tridiagonal"
+    }
+    pairs = {name: read_table(files[name], pairs_schema(spec)) for name in asked}
+    every = pd.concat([each[spec.problem_columns].drop_duplicates() for each in pairs.values()])
+    several = every[every.duplicated()].drop_duplicates()
+    sweep = read_table(folder / "tridiagonal.parquet", measurement_schema(spec))
+    sweep = sweep.merge(several, on=spec.problem_columns)
+    rows = pd.concat(judged_of_studies(asked, sweep, pairs, {}, spec).values())
+    times = rows.groupby("sweep_row")["time_ms"]
+    assert (times.count() > 1).sum() > 1000
+    assert times.nunique().max() == 1
