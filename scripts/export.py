@@ -1,5 +1,6 @@
 """Write a study's answers for other languages and tools."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,14 @@ def main(
     from launchwise.exporting.table import read_answer_table
     from launchwise.importing.device_names import cuda_names
     from launchwise.learning.features import read_domain
+    from launchwise.report.answer.predicted_times import off_in
     from launchwise.tables.files import read_table
     from launchwise.tables.measurements import peers_schema
 
     domain = read_domain(folder, gpus, profiles, question)
     table = read_answer_table(lookup, domain, objective).named_by(cuda_names(device_names))
     pairs = [read_table(path, peers_schema(domain.spec)) for path in peers]
-    write_answers(output, table.beside_libraries(pairs))
+    write_answers(output, replace(table.beside_libraries(pairs), off=off_in(Path("results"))))
     log.info("%d answers on %d devices", len(table.entries), len(table.devices))
 
 

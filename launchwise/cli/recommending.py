@@ -33,7 +33,6 @@ from launchwise.learning.answering import why_none
 from launchwise.learning.answers import (
     BASES,
     MEASURED,
-    NEW_GPU,
     Answer,
     Interval,
     Suggestion,
@@ -89,15 +88,18 @@ def answered(
     top: int,
     least_gain: float | None,
 ) -> tuple[Answer, Spec]:
-    """Answer of the product that lies in this folder, and its workload. Parameters are those of
-    :func:`launchwise.cli.answer_commands.recommend`; ``words`` are ``NAME=VALUE`` of the problem,
-    ``files`` settings. Raises UserError when there is no such study, product, GPU or problem, or
-    nothing may run the problem."""
+    """Answer of this folder's product, and its workload. Parameters are those of
+    :func:`launchwise.cli.answer_commands.recommend`; ``words``: ``NAME=VALUE`` of the problem,
+    ``files``: settings. Raises UserError when there is none, or nothing may run the problem."""
     experiment = read_experiment(files, Path.cwd(), study)
     case, final = loaded(study, gpu, words, experiment)
     path = experiment.root / LOOKUP / f"{study}.json"
     table = read_answer_table(path, final.domain, experiment.settings.objective)
     table = table.beside_libraries(libraries(study, [case.gpu], experiment))
+    if final.domain.profiles[case.gpu].source == "described":
+        from launchwise.report.answer.predicted_times import off_in
+
+        table = replace(table, off=off_in(experiment.root / "results"))
     found = answer_of(table, final, case, top, least_gain)
     near = table.known.get((table.number(case.gpu), tuple(found.answered_for.values())))
     kinds, both = experiment.studies[study].peer_kinds.values(), (case.problem, found.answered_for)
@@ -105,10 +107,6 @@ def answered(
     one, other = (next((k for k in kinds if final.spec.value(k, each)), "") for each in both)
     if near and near.faster and case.problem != found.answered_for and one == other:
         found = replace(found, why=f"{found.why}; there {near.faster} in pairs")
-    if found.basis == NEW_GPU and final.domain.profiles[case.gpu].source == "described":
-        from launchwise.report.answer.predicted_times import spread_in, within
-
-        found = replace(found, off=within(spread_in(experiment.root / "results")))
     return found, final.spec
 
 
@@ -211,10 +209,9 @@ def exported(
 ) -> Path:
     """Make the export of a study up to date and copy the file of one format, or make it.
     ``mapping``: file that says how configuration files are named and what they hold. ``few``:
-    number of builds, load and GPUs of an export of few builds
-    (:func:`launchwise.cli.loads.few_builds`). Returns the copy. Raises UserError when there is no
-    such study, or the format needs what is not there. Raises SystemExit with Snakemake's exit code
-    when it fails; it has said why."""
+    number of builds, load and GPUs (:func:`launchwise.cli.loads.few_builds`). Returns the copy.
+    Raises UserError when there is no such study, or the format needs what is not there; SystemExit
+    with Snakemake's exit code when it fails, which has said why."""
     from launchwise.exporting.exports import FORMATS, write_config_files
     from launchwise.exporting.triton import write_triton
     from launchwise.workloads.usual import read_config_files
@@ -236,11 +233,13 @@ def exported(
         from launchwise.cli.loads import few_builds
         from launchwise.exporting.exports import write_answers
         from launchwise.importing.device_names import cuda_names
+        from launchwise.report.answer.predicted_times import off_in
 
         found, lines = few_builds(study, *few, experiment)
         folder = EXPORT / f"{study}.few"
         own = libraries(study, [one.name for one in found.devices], experiment)
         whole = found.named_by(cuda_names()).beside_libraries(own)
+        whole = replace(whole, off=off_in(experiment.root / "results"))
         write_answers(folder, whole, MADE_OF.get(format_, [format_]))
         print("\n".join(lines), file=sys.stderr)
     if format_ in (TRITON, CONFIG_FILES):

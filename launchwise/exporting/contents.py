@@ -48,9 +48,15 @@ class Contents:
     limits: Limits  # problems that have an answer
     # The usual choice for a problem, what fits it, and how a configuration is launched.
     formulas: ExportedFormulas
+    off: str = ""  # how far off times from a datasheet may be, in words; empty where unknown
 
     version = launchwise.__version__
-    no_limits = "no measurement tells how far off its time and gain may be"
+
+    @property
+    def no_limits(self) -> str:
+        """What is said of a time without limits on a GPU that nothing measured."""
+        known = f"nine of ten published times of other such cards were {self.off} of such a time"
+        return known if self.off else "no measurement tells how far off its time and gain may be"
 
     @property
     def devices(self) -> tuple[Device, ...]:
@@ -252,7 +258,7 @@ class Contents:
         return {
             "study": self.study,
             "title": self.spec.title,
-            **{name: getattr(self, name) for name in ("version", "day", "tunables")},
+            **{name: getattr(self, name) for name in ("version", "day", "tunables", "no_limits")},
             **self.stored.model_dump(
                 exclude={"entries", "configurations", "candidates", "fallback"}
             ),

@@ -55,15 +55,9 @@ def cpp_values(values: Sequence[Value]) -> str:
 
 
 _FUNCTIONS = {
-    "//": "quotient",
-    "%": "remainder",
-    "**": "power",
-    "ceil_div": "ceil_div",
-    "round_up": "round_up",
-    "next_power_of_2": "next_power_of_2",
-    "min": "least",
-    "max": "most",
-    "abs": "absolute",
+    **{"//": "quotient", "%": "remainder", "**": "power"},
+    **{"min": "least", "max": "most", "abs": "absolute"},
+    **{name: name for name in ("ceil_div", "round_up", "next_power_of_2")},
 }
 """Operator or function to what computes it in C++."""
 

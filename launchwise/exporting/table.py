@@ -69,7 +69,7 @@ class AnswerTable(Contents):
                 one = self._sure(one, least_gain or self.stored.least_gain)
             first, why = one.suggestions[0], entry.but_libraries(one.why) if entry else one.why
             if one.basis == NEW_GPU and first.expected_ms and not first.interval_ms:
-                why = f"{why}; {self.no_limits}"
+                one, why = replace(one, off=self.off), f"{why}; {self.no_limits}"
             found.append(replace(one, why=why))
         return found
 
@@ -225,14 +225,13 @@ def answer_of(
     that no other door has it. Further suggestions are by what the first is by: measurements or the
     model at a problem of the table, else the device's judge (:meth:`AnswerTable.next_best`).
 
-    ``top``: suggestions; ``least_gain``: gain over the usual choice that must be sure; None: that
-    of the table.
+    ``top``: suggestions; ``least_gain``: gain that must be sure; None: that of the table.
     """
     least = least_gain or table.stored.least_gain
     number = table.number(case.gpu)
     if number is None:
         found = answers(final, [case], top, least)[0]
-        return replace(found, why=f"{found.why}; {UNLISTED_GPU}")
+        return replace(found, off=table.off, why=f"{found.why}; {UNLISTED_GPU}")
     found = table.answer(case.gpu, case.problem, least)
     if top == 1:
         return found

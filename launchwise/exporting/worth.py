@@ -108,7 +108,11 @@ def worth(
     ``counts``: problem to its launches. ``tuning_s``: see :class:`Worth`.
     """
     asked = list(zip(table.answers(gpu, list(counts)), counts.values(), strict=True))
-    known = [(found, launches, _usual_ms(found)) for found, launches in asked]
+    known = [  # What is usual takes as many times as long as the answer gains
+        (found, launches, first.expected_ms and first.expected_ms * (first.gain or 1.0))
+        for found, launches in asked
+        for first in found.suggestions[:1]
+    ]
     total_ms = sum(launches * usual_ms for _, launches, usual_ms in known if usual_ms is not None)
     lines = [
         _line(found, launches, launches * usual_ms / total_ms)
@@ -119,12 +123,6 @@ def worth(
     unanswered = [shape for shape, (*_, ms) in zip(counts, known, strict=True) if ms is None]
     covered = sum(one.launches for one in lines) / max(sum(counts.values()), 1)
     return Worth(lines, unanswered, covered, tuning_s)
-
-
-def _usual_ms(found: Answer) -> float | None:
-    """Time of a launch with the usual choice; None without one."""
-    first = found.suggestions[0]
-    return first.expected_ms and first.expected_ms * (first.gain or 1.0)
 
 
 def _line(found: Answer, launches: int, share: float) -> Line:

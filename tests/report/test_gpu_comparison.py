@@ -10,7 +10,7 @@ from launchwise.base.errors import UserError
 from launchwise.gpus.datasheets import CARDS_FILE, read_cards
 from launchwise.learning.features import Domain
 from launchwise.learning.row_arrays import least_ms
-from launchwise.report.answer.predicted_times import UNKNOWN, Spread, spread, spread_in, within
+from launchwise.report.answer.predicted_times import UNKNOWN, Spread, off_in, spread, within
 from launchwise.report.pages.gpu_comparison import data, entries, section, tdp_w
 from launchwise.tables.rows import is_baseline
 from tests.support.named_tables import named_table
@@ -150,7 +150,8 @@ def test_intervals_rest_on_published_times(tmp_path):
     (tmp_path / "predictions").mkdir()
     path = tmp_path / "predictions" / "tiny.published.parquet"
     made.published_times.to_parquet(path)
-    assert spread_in(tmp_path) == apart
+    assert off_in(tmp_path) == within(apart)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(UserError, match="predictions: cannot be read"):
-        spread_in(tmp_path)
+        off_in(tmp_path)
+    assert off_in(tmp_path / "predictions") == ""

@@ -11,7 +11,7 @@
 // configuration that the model is expected to choose and, within what was measured, the time of the
 // entry nearest in size scaled to it (answered_for is its problem), and 90 % limits; outside says how
 // far it lies from that. An unknown device has the choice of an experienced engineer ("usual"), else
-// the default.
+// the default. Where a GPU without measurements has a time without limits, {{ table.no_limits | comment }}.
 // launches_of says how it is launched.
 #pragma once
 #include <cstddef>

@@ -186,13 +186,15 @@ def spread(published: Iterable[pd.DataFrame | None]) -> Spread | None:
     return Spread(float(factor), len(rows), gpus)
 
 
-def spread_in(results: Path) -> Spread | None:
-    """:func:`spread` of a folder of results. Raises UserError when it cannot be read."""
+def off_in(results: Path) -> str:
+    """:func:`within` of a folder of results; empty where too few times are published. Raises
+    UserError when it cannot be read."""
     paths = sorted((results / "predictions").glob("*.published.parquet"))
     try:
-        return spread([read_parquet(path, USED).to_pandas() for path in paths])
+        apart = spread([read_parquet(path, USED).to_pandas() for path in paths])
     except ValueError as error:
         raise UserError(results / "predictions", "", f"cannot be read: {error}") from error
+    return within(apart) if apart else ""
 
 
 def within(apart: Spread | None) -> str:
