@@ -167,11 +167,13 @@ def as_text(found: Answer, spec: Spec) -> str:
 def _expectations(one: Suggestion, answer: Answer) -> list[str]:
     found = []
     if one.expected_ms is not None:
-        limits = _limits(one.interval_ms, 4, answer, answer.off)
-        slower = ""
+        limits, slower = _limits(one.interval_ms, 4, answer, answer.off), ""
         first_ms = answer.suggestions[0].expected_ms
         if one.rank > 1 and first_ms is not None:
             slower = f", {100 * (one.expected_ms / first_ms - 1):+.2g} %"
+            if answer.basis == MEASURED and one.interval_ms:  # Limits of how much slower it is
+                low, high = (f"{100 * (end / first_ms - 1):+.2g}" for end in one.interval_ms)
+                limits, slower = "", f"{slower} ({answer.percent} % interval {low} to {high} %)"
         found.append(f"time {wording.number(one.expected_ms, 4)} ms{limits}{slower}")
     if one.is_usual:
         found.append("this is the usual choice")

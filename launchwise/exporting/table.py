@@ -21,7 +21,7 @@ from launchwise.exporting.entries import TIME, Entry, Stored, by_objective, read
 from launchwise.exporting.formulas import ExportedFormulas, kind_of, name_kinds
 from launchwise.exporting.lookup import around, growth, within
 from launchwise.learning.answering import answers
-from launchwise.learning.answers import MEASURED, NEW_GPU, NO_TIME, Answer, Suggestion
+from launchwise.learning.answers import MEASURED, NEW_GPU, NO_TIME, UNORDERED, Answer, Suggestion
 from launchwise.learning.conformal import texts_of
 from launchwise.learning.features import Domain
 from launchwise.learning.final import Final
@@ -243,8 +243,12 @@ def answer_of(
             # The model's times are no basis of a time that is scaled.
             more = [Suggestion(2, one.configuration, is_usual=one.is_usual) for one in more]
     others = [one for one in more if one.configuration != first.configuration][: top - 1]
-    ranked = [replace(one, rank=rank) for rank, one in enumerate(others, start=2)]
-    return replace(found, suggestions=[first, *ranked])
+    ranked = [first, *(replace(one, rank=rank) for rank, one in enumerate(others, start=2))]
+    times = [one.expected_ms for one in ranked if one.expected_ms is not None]
+    said = found.basis == MEASURED or UNORDERED in found.why or times == sorted(times)
+    return replace(
+        found, suggestions=ranked, why=found.why if said else f"{found.why}; {UNORDERED}"
+    )
 
 
 def table_of(domain: Domain, study: str, stored: Stored) -> AnswerTable:

@@ -5,6 +5,7 @@ import json
 import runpy
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -140,6 +141,14 @@ def test_a_model_that_gives_no_limits_says_so(basis, said):
     lines = as_text(default_of_gemm(basis, 1.5), GEMM).splitlines()
     assert f"   time 1.000 ms{said}" in lines
     assert f"   1.5 times as fast as the usual choice{said}" in lines
+
+
+def test_how_much_slower_a_measured_configuration_is_has_limits():
+    found = default_of_gemm()
+    first = found.suggestions[0]
+    other = replace(first, rank=2, expected_ms=1.2, interval_ms=(0.9, 1.5))
+    said = as_text(replace(found, suggestions=[first, other]), GEMM)
+    assert "   time 1.200 ms, +20 % (95 % interval -10 to +50 %)" in said.splitlines()
 
 
 def test_a_launch_of_several_runs_is_told_with_what_its_time_is_of():
