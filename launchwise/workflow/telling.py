@@ -1,9 +1,7 @@
 """What a run says in the terminal: what to read meanwhile, why jobs failed, that it was stopped.
 
-Also that results came without Snakemake's records of how they were made: it notes in
-``.snakemake/metadata`` with which parameters, and from which inputs, a file was made. Of a file
-without such a record it compares times alone. And what Slurm would refuse: Snakemake submits
-such a job again and again, and prints a page each time.
+Also that results came without the records in ``.snakemake/metadata``, without which Snakemake
+compares times alone, and what Slurm would refuse: Snakemake submits such a job again and again.
 """
 
 from __future__ import annotations
@@ -49,14 +47,15 @@ def tell_plan(experiment: Experiment, cluster: Cluster) -> None:
         for workload in (experiment.workloads_of(gpu) if entry.source == "live" else ())
         if not Path(RESULTS, "sweeps", gpu, f"{workload}.parquet").is_file()
     ]
-    hours = dict.fromkeys((gpu for gpu, _ in asked), 0.0)
+    taken = dict.fromkeys((gpu for gpu, _ in asked), 0.0)
     for gpu, workload in asked:
-        hours[gpu] += cluster.seconds(gpu, workload) / 3600
+        taken[gpu] += cluster.seconds(gpu, workload)
     if asked:
+        unit, whole = ("hours", 3600) if (total := sum(taken.values())) >= 360 else ("seconds", 1)
         jobs = sum(cluster.shards(*each) for each in asked)
         memory = max(cluster.memory_mb(*each, 1) for each in asked)
-        each = ", ".join(f"{gpu}: {share:.2g}" for gpu, share in hours.items())
-        said = f"about {sum(hours.values()):.2g} GPU-hours ({each}), {jobs} jobs, {memory} MB each"
+        each = ", ".join(f"{gpu}: {share / whole:.2g}" for gpu, share in taken.items())
+        said = f"about {total / whole:.2g} GPU-{unit} ({each}), jobs: {jobs}, {memory} MB each"
         print(f"launchwise: sweeps without a table yet: {said} at most", file=sys.stderr)
 
 
@@ -170,9 +169,8 @@ PATIENCE_S = 20.0
 
 
 def check_submission(workflow: Any, experiment: Experiment) -> None:
-    """Stop with one line unless Slurm would take each kind of job that is about to run. Nothing is
-    submitted. ``workflow``: Snakemake's workflow, about to run its first job; of any other executor
-    nothing is asked."""
+    """Stop with one line unless Slurm would take each kind of job that is about to run; nothing is
+    submitted. ``workflow``: Snakemake's; of any other executor nothing is asked."""
     if workflow.executor_plugin.name == "slurm":
         try:
             _check_requests(workflow, experiment)
@@ -217,6 +215,8 @@ def _request(resources: Mapping[str, Any]) -> tuple[str, ...]:
     if resources.get("gpu"):
         kind = resources.get("gpu_model")
         options.append(f"--gpus={kind}:1" if kind else "--gpus=1")
+    if resources["_cores"] > 1:
+        options.append(f"--cpus-per-task={resources['_cores']}")
     return (*options, *shlex.split(str(resources.get("slurm_extra") or "")))
 
 
@@ -235,29 +235,32 @@ def _refusal(request: tuple[str, ...], resources: Mapping[str, Any]) -> str | No
     if NO_CLUSTER in said:
         return f"{lines[-1].removeprefix('sbatch: ')}: {ELSEWHERE}"
     if NO_SUCH_NODE in said:
-        return _missing_kind(resources)
+        return _missing(resources)
     first = next((line for line in lines if any(each in line.lower() for each in REFUSALS)), None)
     return first and first.removeprefix("sbatch: ").removeprefix("allocation failure: ")
 
 
-def _missing_kind(resources: Mapping[str, Any]) -> str | None:
-    """Message if no node of a partition has GPUs of the kind that is asked for."""
-    kind, partition = resources.get("gpu_model"), resources.get("slurm_partition")
-    if not resources.get("gpu") or not partition:
-        return None
-    listed = _said("sinfo", "--noheader", "--Node", f"--partition={partition}", "--format=%G")
-    # As in gpu:a100:4(S:0-1),gpu:t4:1
-    there = {each.partition("(")[0] for each in listed.stdout.replace(",", "\n").split()}
-    gpus = sorted(each for each in there if each.startswith("gpu:"))
+def _missing(resources: Mapping[str, Any]) -> str | None:
+    """What no node of the job's partition has; None where one has all, and may be drained."""
+    partition, kind = resources.get("slurm_partition"), resources.get("gpu_model")
+    listed = _said("sinfo", "--noheader", "--Node", "--format=%P %c %G")
+    # As in: gpu* 8 gpu:a100:4(S:0-1),gpu:t4:1
+    nodes = [line.split(maxsplit=2) for line in listed.stdout.splitlines()]
+    named = str(partition or "").split(",")
+    own = [one for one in nodes if (one[0].strip("*") in named if partition else "*" in one[0])]
+    there = ",".join(node[2] for node in own).split(",")
+    gpus = sorted({each.partition("(")[0] for each in there if each.startswith("gpu:")})
     kinds = {each.split(":")[1] for each in gpus}
-    if listed.returncode != 0 or (kinds and kind is None) or kind in kinds:
-        return None
-    return f"partition {partition} has no such GPU, but {', '.join(gpus) or 'none'}"
+    if own and resources.get("gpu") and not (kinds if kind is None else kind in kinds):
+        return f"partition {partition} has no such GPU, but {', '.join(gpus) or 'none'}"
+    most = max((int(node[1]) for node in own), default=0)
+    if own and resources["_cores"] > most:
+        return f"no node has more than {most} cores: set-threads of the profile asks for fewer"
+    return None
 
 
 def _foreign_account(resources: Mapping[str, Any]) -> str | None:
-    """Message if an account is none of the user's, where Slurm has accounts and takes any.
-    Snakemake's plugin asks the same before each job."""
+    """Message if an account is none of the user's, where Slurm has accounts and takes any."""
     account = resources.get("slurm_account")
     if not account:
         return None

@@ -248,13 +248,16 @@ def test_targets_are_of_what_a_gpu_and_a_study_have(recorded):
     assert found[f"recheck_{STUDY}"] == [f"results/recheck/h200/{STUDY}.parquet"]
 
 
-def test_a_plan_has_hours_jobs_and_memory_of_what_is_unmeasured(recorded, capsys):
+def test_a_plan_has_hours_jobs_and_memory_of_what_is_unmeasured(recorded, monkeypatch, capsys):
     gpus = {"a": {**LIVE, "shards": 2}, "b": LIVE, "h200": RECORDED}
     stages = Stages(gpus=gpus)
     tell_plan(stages.experiment, stages.cluster)
     hours = stages.cluster.seconds("a", "stencil") / 3600
-    each = f"(a: {hours:.2g}, b: {hours:.2g}), 3 jobs, 40"
+    each = f"(a: {hours:.2g}, b: {hours:.2g}), jobs: 3, 40"
     assert f"about {2 * hours:.2g} GPU-hours {each}" in capsys.readouterr().err
+    monkeypatch.setattr(type(stages.cluster), "seconds", lambda *_: 3.5)
+    tell_plan(stages.experiment, stages.cluster)
+    assert "about 7 GPU-seconds (a: 3.5, b: 3.5), jobs: 3, 40" in capsys.readouterr().err
     for gpu in "ab":
         (table := Path("results", "sweeps", gpu, "stencil.parquet")).parent.mkdir(parents=True)
         table.touch()

@@ -1,8 +1,6 @@
 """What a run says before its first job, and what Slurm refuses, which stops it there.
 
-sbatch is a stand-in that says one thing; what a real Slurm says of accounts, partitions and
-reservations is in tests/slurm.
-"""
+sbatch is a stand-in that says one thing; what a real Slurm says is in tests/slurm."""
 
 import os
 import shutil
@@ -18,10 +16,11 @@ from launchwise.workflow.telling import tell_beginning
 
 WORKFLOW = Path(__file__).with_name("data") / "telling.smk.txt"
 SBATCH = '#!/bin/sh\necho "$*" > asked\necho "{said}" >&2\nexit {code}\n'
+SINFO = "#!/bin/sh\necho 'cpu* {cores} (null)'\n"
 SACCTMGR = "#!/bin/sh\nprintf 'biology\\nchemistry\\nbiology\\n'\n"
 
 
-def run(folder, said, code=1):
+def run(folder, said, code=1, cores=4):
     """What Snakemake says where sbatch answers with ``said``; None: there is no sbatch."""
     shutil.copy(WORKFLOW, folder / "Snakefile")
     programs = folder / "bin"
@@ -29,8 +28,10 @@ def run(folder, said, code=1):
     for name in ("bash", "which"):
         (programs / name).symlink_to(str(shutil.which(name)))
     if said is not None:
-        (programs / "sbatch").write_text(SBATCH.format(said=said, code=code))
-        (programs / "sbatch").chmod(0o755)
+        sinfo = SINFO.format(cores=cores)
+        for name, text in (("sbatch", SBATCH.format(said=said, code=code)), ("sinfo", sinfo)):
+            (programs / name).write_text(text)
+            (programs / name).chmod(0o755)
     path = str(programs) if said is None else f"{programs}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
     words = ["--executor", "slurm", "--jobs", "1"]
@@ -55,7 +56,7 @@ def test_an_account_of_somebody_else_is_told_where_sbatch_takes_any(tmp_path):
     (tmp_path / "bin" / "sacctmgr").chmod(0o755)
     said = run(tmp_path, "sbatch: Job 1 to start", code=0)
     assert (
-        "launchwise: the profile: resources of one: Slurm refuses --account=physics --qos=high: "
+        "Slurm refuses --account=physics --qos=high --cpus-per-task=8: "
         "physics is no account of yours, but biology, chemistry; sacctmgr show assoc user=$USER"
     ) in said
 
@@ -68,7 +69,7 @@ def test_an_account_of_somebody_else_is_told_where_sbatch_takes_any(tmp_path):
     ],
 )
 def test_what_time_may_heal_is_no_refusal(tmp_path, said):
-    assert "asked" in run(tmp_path, said)
+    assert "asked" in run(tmp_path, said, cores=8)
     assert (tmp_path / "asked").read_text().startswith("--test-only --account=physics --qos=high")
 
 
