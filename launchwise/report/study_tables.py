@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from launchwise.base.places import commit, now, versions
-from launchwise.base.storage import digest
 from launchwise.experiment.load import Load
 from launchwise.experiment.study import ModelEntry, Study
 from launchwise.exporting.entries import named_answers
@@ -265,7 +264,6 @@ class Run:
 
     commit: str
     written_at: str
-    settings_hash: str
     seed: int
     packages: Mapping[str, str]
     least_gain: float | None = None  # that must be sure; None where the expected one decides
@@ -274,8 +272,7 @@ class Run:
     @classmethod
     def of(cls, settings: Mapping[str, Any], files: Sequence[str] = ()) -> Run:
         """This run, of settings that hold ``seed`` and ``least_gain`` among others."""
-        known = commit(), now(), digest(settings)
-        return cls(*known, settings["seed"], versions(), settings["least_gain"], files)
+        return cls(commit(), now(), settings["seed"], versions(), settings["least_gain"], files)
 
     @property
     def _note(self) -> str:

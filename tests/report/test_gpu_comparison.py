@@ -120,11 +120,11 @@ def test_power_is_that_of_the_whole_card():
 
 
 def test_the_section_says_what_is_missing():
-    made = section([with_prediction()], CARDS, {}, None)
+    made = section([with_prediction()], CARDS, {})
     block = made.blocks[0]
     assert (block.tdp_w, block.prices) == ({"card": 70.0}, {})
     assert data(with_prediction(), None)["predicted"] == UNKNOWN
-    assert section([], CARDS, {}, None) is None
+    assert section([], CARDS, {}) is None
 
 
 def published(ratios, **changes):

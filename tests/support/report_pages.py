@@ -20,7 +20,6 @@ from launchwise.report.study_tables import Run, StudyData
 RUN = Run(
     "c" * 40,
     "2026-01-02T03:04:05+00:00",
-    "0011223344556677",
     7,
     {"launchwise": "1.2", "numpy": "2"},
 )

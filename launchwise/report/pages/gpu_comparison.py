@@ -192,7 +192,6 @@ def section(
     studies: Sequence[StudyData],
     cards: Mapping[str, Datasheet],
     prices: Mapping[str, Price],
-    apart: Spread | None,
 ) -> Section | None:
     """The comparison; None where nothing was measured."""
     shown = [study for study in studies if len(study.measured)]

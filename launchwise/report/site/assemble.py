@@ -144,7 +144,7 @@ def whose(report: Report) -> str:
 def gpus_page(report: Report) -> Page:
     """The GPUs, and how far their sweeps can be trusted."""
     title, studies, run = "GPU comparison", report.studies, report.run
-    asked = studies, report.cards, report.prices, report.apart
+    asked = studies, report.cards, report.prices
     checked = studies, report.sweeps, run.written_at
     compared = _present(
         made("card-ratios", "Ratios of cards", card_ratios.section, studies),
