@@ -73,7 +73,7 @@ class Compiler:
         # A file may include a header for another compiler only: if not, it is missed there. That is
         # not asked by __has_include, after which g++ skips a missing header without a word.
         places = [*include_folders(self._folder), *toolchain.header_folders()]
-        named = system_headers(self._folder, [build.source, *self._headers], quoted=True)
+        named = system_headers(self._folder, [build.source, *self._headers])
         every = [name for name in named if any((at / name.strip("<>")).is_file() for at in places)]
         untouched = every if build.kernels else []
         # Those of the CPU device belong to no namespace, whatever includes them.

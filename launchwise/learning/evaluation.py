@@ -21,7 +21,7 @@ from launchwise.learning import merit
 from launchwise.learning.answers import Offsets, Situation
 from launchwise.learning.baselines import BASELINES
 from launchwise.learning.conformal import Errors, table_of, with_limits
-from launchwise.learning.curves import learning_curves, reached
+from launchwise.learning.curves import ALL_GPUS, learning_curves, reached
 from launchwise.learning.features import Domain
 from launchwise.learning.prediction_errors import errors_of_cases, prediction_errors
 from launchwise.learning.splits import Fold, case_codes
@@ -193,7 +193,6 @@ def write_evaluation(
     return errors.by_situation()
 
 
-ALL_GPUS = "all"
 WORTH_PERCENT = 5.0
 """A gain of the best configuration over the usual choice above this counts as missed, %."""
 

@@ -100,7 +100,7 @@ class Units:
         sources = list(dict.fromkeys(build.source for build in builds))
         untouched = list(dict.fromkeys(build.source for build in builds if build.kernels))
         types = [header for build in builds for header in build.headers_of_types]
-        hoisted = system_headers(self._folder, untouched, quoted=True)
+        hoisted = system_headers(self._folder, untouched)
         lines = [line for header in dict.fromkeys([*types, *hoisted]) for line in _hoisted(header)]
         lines += [
             f'#include "{header}"' for header in unit_headers(self._folder, sources, self._headers)
@@ -182,7 +182,7 @@ class Units:
             macros |= {once, *(match[4] for match in _SETS.finditer(content))}
             copy = place / path.relative_to(path.anchor)
             copy.parent.mkdir(parents=True, exist_ok=True)
-            foreign = foreign_headers(self._folder, content, path.parent, quoted=True)
+            foreign = foreign_headers(self._folder, content, path.parent)
             launchless = without_host_bodies(content, defined, known)
             text = rewritten(launchless, path, once, names, foreign)
             copy.write_bytes(text.encode("latin-1"))

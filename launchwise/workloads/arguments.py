@@ -338,7 +338,7 @@ TOLERANCES = {
 
 
 def types_of(
-    argument: Argument, problem: Mapping[str, Any], tunables: Mapping[str, Any] | None = None
+    argument: Argument, problem: Mapping[str, Any], tunables: Mapping[str, Any]
 ) -> list[str]:
     """Types that an argument may have; none for a struct.
 
@@ -350,7 +350,7 @@ def types_of(
         return []
     if argument.type in TYPES:
         return [argument.type]
-    named = problem.get(argument.type) or (tunables or {}).get(argument.type)
+    named = problem.get(argument.type) or tunables.get(argument.type)
     values = list(named.values or []) if named is not None else []
     if not values or not set(values) <= set(TYPES):
         raise ValueError(

@@ -138,27 +138,23 @@ def unit_headers(folder: Path, sources: Iterable[str], headers: Iterable[str]) -
     return [*(path.relative_to(PROJECT_KERNELS).as_posix() for path in common), *own]
 
 
-def system_headers(folder: Path, sources: Iterable[str], quoted: bool = False) -> list[str]:
-    """Headers of the system, in angle brackets, that any file of ``sources`` includes.
-
-    A file that is used as it is includes them itself, which would be inside a namespace.
-
-    ``quoted``: also those in quotation marks (``"cuda_runtime.h"``) that are no file of the user.
-    """
+def system_headers(folder: Path, sources: Iterable[str]) -> list[str]:
+    """Headers of the system, in angle brackets, that any file of ``sources`` includes. A file that
+    is used as it is includes them itself, which would be inside a namespace."""
     found: dict[str, None] = {}
     for path in included_files(folder, sources):
-        text = source_text(path)
-        found |= {f"<{name}>": None for name in foreign_headers(folder, text, path.parent, quoted)}
+        names = foreign_headers(folder, source_text(path), path.parent)
+        found |= {f"<{name}>": None for name in names}
     return list(found)
 
 
-def foreign_headers(folder: Path, text: str, beside: Path, quoted: bool) -> list[str]:
-    """Names of the headers that a file in the folder ``beside`` includes from elsewhere."""
+def foreign_headers(folder: Path, text: str, beside: Path) -> list[str]:
+    """Names of the headers that a file in the folder ``beside`` includes from elsewhere, also those
+    in quotation marks (``"cuda_runtime.h"``) that are no file of the user."""
     return [
         system or own
         for own, system in INCLUDE.findall(text)
-        if (system and not _is_own(folder, system))
-        or (own and quoted and included(folder, own, beside) is None)
+        if (not _is_own(folder, system) if system else included(folder, own, beside) is None)
     ]
 
 
