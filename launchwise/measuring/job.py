@@ -17,14 +17,16 @@ from typing import Any
 
 from launchwise.base.errors import UserError
 from launchwise.base.places import commit, versions
+from launchwise.experiment.method import peer_of
 from launchwise.gpus.machine import Fastest
 from launchwise.gpus.profile import LIKENESS_FACTS, GpuProfile
 from launchwise.measuring.bundle import Bundle, Compiled
 from launchwise.measuring.cards import Card, free_card
 from launchwise.measuring.compile import Compiler, left_out
 from launchwise.workloads.builds import Build
-from launchwise.workloads.space import gpu_facts
+from launchwise.workloads.space import Configuration, Problem, gpu_facts
 from launchwise.workloads.spec import Spec
+from launchwise.workloads.workload import Workload
 
 MAX_BUILDS_PER_RUN = 16
 """Most builds per run of nvcc: starting nvcc takes as long as a few kernels, but no kernel can be
@@ -191,6 +193,19 @@ def _groups(builds: list[Build], threads: int) -> list[list[Build]]:
 
 
 log = logging.getLogger(__name__)
+
+
+def builds_for(
+    workload: Workload, asked: Iterable[tuple[Problem, Iterable[Configuration]]]
+) -> dict[Build, None]:
+    """Builds that configurations of problems need, in the order of need; libraries have none."""
+    needed: dict[Build, None] = {}
+    for problem, configurations in asked:
+        needed |= dict.fromkeys(workload.check_builds(problem))
+        own = (each for each in configurations if peer_of(each) is None)
+        alike = {workload.spec.build_choice(each): each for each in own}
+        needed |= dict.fromkeys(workload.build(problem, each) for each in alike.values())
+    return needed
 
 
 def compilable(spec: Spec, left_out: Mapping[str, str]) -> Spec:

@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from launchwise.base.errors import UserError
-from launchwise.experiment.method import peer_of
-from launchwise.measuring.job import Part
+from launchwise.measuring.job import Part, builds_for
 from launchwise.measuring.shard import Shard
 from launchwise.workloads.builds import Build
 from launchwise.workloads.declared.declared_workload import load_workload
@@ -223,17 +222,10 @@ class Feeder(threading.Thread):
     def _needed(self, task: dict[str, Any]) -> dict[Build, None]:
         """Builds that a task waits for, in the order of need. What an explorer will propose is not
         known: the process asks for it."""
-        workload = self._workload
         asked = [(task["problem"], task["configurations"])]
         if self._control is not None and self._control["known"]:
             asked.append((self._control["problem"], [self._control["configuration"]]))
-        needed: dict[Build, None] = {}
-        for problem, configurations in asked:
-            needed |= dict.fromkeys(workload.check_builds(problem))
-            own = [each for each in configurations if peer_of(each) is None]
-            alike = {workload.spec.build_choice(each): each for each in own}
-            needed |= dict.fromkeys(workload.build(problem, each) for each in alike.values())
-        return needed
+        return builds_for(self._workload, asked)
 
     @cached_property
     def _workload(self) -> Workload:

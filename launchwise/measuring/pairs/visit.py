@@ -28,7 +28,7 @@ from launchwise.experiment.method import (
     read_contests,
 )
 from launchwise.gpus.profile import GpuProfile
-from launchwise.measuring.job import Ready
+from launchwise.measuring.job import Ready, builds_for
 from launchwise.measuring.journal import Journal
 from launchwise.measuring.pairs.confirming import Rounds, confirm, rounds_of
 from launchwise.measuring.pairs.present_usual import UNKNOWN, limits_of
@@ -278,14 +278,8 @@ def _in_order(entrant: Entrant, spec: Spec) -> Entrant:
 
 def builds_of(workload: Workload, contests: list[Contest]) -> list[Build]:
     """Every build that the contests need, once, in the order of need."""
-    needed: dict[Build, None] = {}
-    for contest in contests:
-        needed |= dict.fromkeys(workload.check_builds(contest.problem))
-        for entrant in contest.entrants:
-            if peer_of(entrant.configuration) is not None:
-                continue
-            needed[workload.build(contest.problem, entrant.configuration)] = None
-    return list(needed)
+    asked = ((one.problem, [each.configuration for each in one.entrants]) for one in contests)
+    return list(builds_for(workload, asked))
 
 
 def times_of(sweep: Path, spec: Spec) -> dict[tuple[Any, ...], float]:

@@ -43,6 +43,14 @@ def shape_of(spec: Spec, argument: Argument, names: Mapping[str, Any]) -> tuple[
     return shape
 
 
+def named_shape(folder: Path, spec: Spec, name: str, names: Mapping[str, Any]) -> tuple[int, ...]:
+    """:func:`shape_of` of an argument by its name; UserError with its key."""
+    try:
+        return shape_of(spec, spec.arguments[name], names)
+    except ValueError as error:
+        raise UserError(folder / SPEC_FILE, f"arguments.{name}.shape", str(error)) from error
+
+
 def nbytes_of(spec: Spec, argument: Argument, names: Mapping[str, Any]) -> int:
     """Bytes of an array whose ``shape`` is given."""
     return math.prod(shape_of(spec, argument, names)) * argument.dtype(names).itemsize
@@ -135,7 +143,7 @@ class Source:
         self, name: str, argument: Argument, array: np.ndarray, names: Mapping[str, Any]
     ) -> np.ndarray:
         if argument.shape != GIVEN:
-            wanted = self._shape(name, argument, names)
+            wanted = named_shape(self._folder, self._spec, name, names)
             if array.shape != wanted:
                 raise self._unfit(f"gives {name} with shape {array.shape}, must be {wanted}")
         return self._fitting(name, array, argument.dtype(names))
@@ -147,13 +155,6 @@ class Source:
             return cast(array, dtype)
         except ValueError as error:
             raise self._unfit(f"gives {name}, which {error}") from None
-
-    def _shape(self, name: str, argument: Argument, names: Mapping[str, Any]) -> tuple[int, ...]:
-        try:
-            return shape_of(self._spec, argument, names)
-        except ValueError as error:
-            key = f"arguments.{name}.shape"
-            raise UserError(self._folder / SPEC_FILE, key, str(error)) from error
 
     def _unfit(self, message: str) -> UserError:
         assert self._function is not None
@@ -167,7 +168,7 @@ class Source:
         generator: np.random.Generator,
     ) -> np.ndarray:
         spec, dtype, fill = self._spec, argument.dtype(names), argument.fill or "uniform"
-        shape = self._shape(name, argument, names)
+        shape = named_shape(self._folder, spec, name, names)
         if isinstance(fill, Fill):
             if fill.file is not None:
                 return _from_file(self._folder, fill.file, shape, dtype)

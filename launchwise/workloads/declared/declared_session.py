@@ -17,7 +17,7 @@ from launchwise.base.names import SPEC_FILE, assigned
 from launchwise.workloads.arguments import GIVEN, NULL, parameters_of
 from launchwise.workloads.builds import Build
 from launchwise.workloads.comparison import Untouched, Zone, guarded
-from launchwise.workloads.declared.content import Content, shape_of
+from launchwise.workloads.declared.content import Content, named_shape
 from launchwise.workloads.declared.expected import Outputs, OwnReference, number
 from launchwise.workloads.device import (
     Buffer,
@@ -286,10 +286,7 @@ class DeclaredSession(Session):
     def _shape(self, name: str) -> tuple[int, ...]:
         if name in self.content.arrays:
             return self.content.arrays[name].shape
-        try:
-            return shape_of(self.workload.spec, self.arguments[name], self.names)
-        except ValueError as error:
-            raise self._mistake(f"arguments.{name}.shape", str(error)) from error
+        return named_shape(self.workload.folder, self.workload.spec, name, self.names)
 
     def _output_checks(self) -> dict[str, list[OutputCheck]]:
         """Checks of every output that is compared; several of one whose elements are structs.
