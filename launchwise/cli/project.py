@@ -31,35 +31,7 @@ from launchwise.base.storage import read_text, whole_file, write_bytes, write_te
 from launchwise.base.typed import Strict, validated
 
 EXAMPLE = "docs/tutorial/example/saxpy"
-SNAKEFILE = """\
-# The workflow of the launchwise that is installed. Rules of your own may follow.
-from launchwise.base.places import shipped
-
-
-include: str(shipped("Snakefile"))
-
-
-# Snakemake ignores the default target of an included file.
-rule default:
-    default_target: True
-    input:
-        rules.all.input,
-"""
-
-CONFIG = """\
-# What is measured and learnt in this folder. How jobs run (cores, Slurm) stands in profiles/.
-seed: 2026
-
-# Folders that hold workloads, one folder each: launchwise new kernels/NAME --from FILE
-workloads: [kernels]
-
-# GPUs. `local` is the one of this machine. For the GPU of a cluster's node, name its architecture
-# and where it is, such as
-#   a100: {source: live, arch: sm_80, shards: 4, slurm: {partition: gpu, gres: a100}}
-gpus:
-  local: {source: live}
-"""
-
+FILES = "launchwise/cli/project_files"  # Of a new project, beside its profiles
 PROFILE = "profiles/default/config.yaml"  # How jobs run when no other profile is named
 CORES = """
 # Cores of this machine that jobs may take at once.
@@ -76,16 +48,14 @@ def begin(folder: Path, studies: bool) -> list[str]:
         raise UserError(folder, "", "is a file: name a new folder")
     if folder.exists() and any(folder.iterdir()):
         raise UserError(folder, "", "is not empty: name a new folder")
-    write_text(folder / "Snakefile", SNAKEFILE)
     write_text(folder / PROFILE, read_text(shipped(PROFILE)) + CORES)
-    copied = {"profiles/slurm": "profiles/slurm"}
+    copied = {"profiles/slurm": "profiles/slurm", f"{FILES}/Snakefile": "Snakefile"}
     if studies:
         # config/config.yaml is the same file, for deployments.
         overlays = {path.name for path in shipped("config").glob("*.yaml")} - {"config.yaml"}
         copied |= {name: name for name in ("config.yaml", *(f"config/{each}" for each in overlays))}
     else:
-        write_text(folder / "config.yaml", CONFIG)
-        copied[EXAMPLE] = "kernels/saxpy"
+        copied |= {f"{FILES}/config.yaml": "config.yaml", EXAMPLE: "kernels/saxpy"}
     for source, target in copied.items():
         _copy(shipped(source), folder / target)
     content = "launchwise's own studies" if studies else "an example in kernels/saxpy"
