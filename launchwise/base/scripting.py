@@ -26,23 +26,8 @@ from launchwise.base import work
 from launchwise.base.errors import Interrupted, UserError, out_of, unknown
 from launchwise.base.storage import FULL, RESULTS, why_not_written, write_text
 
-LOAD = """
-is_there() { type module >/dev/null 2>&1; }
-if ! is_there && [ -r "${MODULESHOME-}/init/bash" ]; then
-  . "$MODULESHOME/init/bash" >/dev/null 2>&1
-elif ! is_there; then
-  # A file of a system that was removed may be left over.
-  for init in /etc/profile.d/*modules.sh /etc/profile.d/*lmod.sh; do
-    if [ -r "$init" ]; then . "$init" >/dev/null 2>&1; fi
-    if is_there; then break; fi
-  done
-fi
-if ! is_there; then echo "there is no command module" >&2; exit 1; fi
-module load "$@" || exit
-exec "$ENV_PROGRAM" -0
-"""
-"""For bash. Shells of jobs may lack the function ``module``, so its own file defines it. What is
-loaded are arguments, never part of this text."""
+LOAD = Path(__file__).with_name("load_modules.sh")
+"""For bash. What is loaded are arguments, never part of this text."""
 
 SHELLS_OWN = frozenset({"_", "SHLVL", "PWD", "OLDPWD", "ENV_PROGRAM"})
 CONTAINERS = frozenset({"APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"})
@@ -62,7 +47,7 @@ def load_modules(names: Sequence[str]) -> None:
         raise UserError(f"module load {' '.join(names)}", "", "needs bash and env")
     try:
         done = subprocess.run(
-            [bash, "--noprofile", "--norc", "-c", LOAD, "bash", *names],
+            [bash, "--noprofile", "--norc", str(LOAD), *names],
             env={**os.environ, "ENV_PROGRAM": env},
             stdin=subprocess.DEVNULL,
             capture_output=True,

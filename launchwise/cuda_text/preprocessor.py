@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from launchwise.cuda_text.syntax import (
     INTEGER,
@@ -31,21 +32,7 @@ _NAME = re.compile(r"\b[A-Za-z_]\w*")
 _PLATFORM = re.compile(r"_|(CUDA|NV|WIN|NDEBUG|HIP|GLIBC|UNIX|LINUX|APPLE|MSC)[A-Z\d_]*$")
 """Names that compilers and systems define."""
 
-PRELUDE = """\
-#define __CUDACC__ 1
-#define __NVCC__ 1
-#define __CUDACC_VER_MAJOR__ 13
-#define __CUDACC_VER_MINOR__ 0
-#define __CUDA_ARCH__ 900
-#define CUDART_VERSION 13000
-#define CUDA_VERSION 13000
-#define __align__(n) alignas(n)
-#define __builtin_align__(n) alignas(n)
-#define __maxnreg__(n) __launch_bounds__(n)
-#define __cluster_dims__(...) __launch_bounds__(__VA_ARGS__)
-#define __forceinline__
-#define __noinline__
-"""
+PRELUDE = Path(__file__).with_name("prelude.h").read_text()
 MOST_BYTES, MOST_SECONDS, MOST_MEMORY = 8 << 20, 5, 1 << 30
 """Most that macros may expand to, and what g++ may take for it."""
 
