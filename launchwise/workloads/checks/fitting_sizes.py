@@ -229,7 +229,7 @@ class Search:
     def _down(self, order: Sequence[str], known: Problem, cost: float, few: int | None) -> None:
         """Try values of the first parameter of an order, then of the next, nearest first."""
         name, *rest = order
-        for value in self._tries(name, known, few, bool(rest)):
+        for value in self._tries(name, known, cost, few, bool(rest)):
             total = cost + self._distance(name, value)
             if self._best is not None and total > self._best[0]:
                 break
@@ -270,10 +270,12 @@ class Search:
                 self._known[key] = None
         return self._known[key]
 
-    def _tries(self, name: str, known: Problem, few: int | None, more: bool) -> Iterator[int]:
-        """Values of a parameter, nearest first. Where ``more`` parameters are still to be chosen, a
-        few that fit so far, some of them far; for the last one all, and in the last round whatever
-        lies near after these."""
+    def _tries(
+        self, name: str, known: Problem, cost: float, few: int | None, more: bool
+    ) -> Iterator[int]:
+        """Values of a parameter, nearest first, none beyond the best so far. Where ``more``
+        parameters are still to be chosen, a few that fit so far, some of them far; for the last one
+        all, and in the last round whatever lies near after these."""
         wanted, one = int(self._wanted[name]), self._parameters[name]
 
         def nearest_first(values: Iterable[int]) -> list[int]:
@@ -284,6 +286,10 @@ class Search:
             return
         low = one.minimum if one.minimum is not None else min(1, wanted)
         high = one.maximum if one.maximum is not None else max(LARGEST, wanted)
+        if self._best is not None and low >= 0:
+            ratio = math.exp(min(self._best[0] - cost, 100.0))
+            low = max(low, math.floor((wanted + 1) / ratio) - 1)
+            high = min(high, math.ceil((wanted + 1) * ratio))
         offered = {each for each in self._offered(name, known, low, high) if low <= each <= high}
         if more:
             kept = [x for x in nearest_first(offered) if self._meets({**known, name: x}, name)]
