@@ -16,7 +16,7 @@ from launchwise.importing.command import import_sweeps
 from launchwise.workloads.checks import corners
 from launchwise.workloads.spec import load_spec
 
-EDITS = 220
+EDITS = 120
 
 
 def spec_doors(folder):
