@@ -99,7 +99,8 @@ def errors_of_cases(times: pd.DataFrame, models: Iterable[str]) -> pd.DataFrame:
     groups = row_numbers(times, keys)
     measured = times["time_ms"].to_numpy(dtype=float)
     measured_ranks = group_ranks(groups, measured)
-    found = [pd.DataFrame(columns=["model", *keys, "absolute_percentage_error", "spearman"])]
+    figures = dict.fromkeys(("absolute_percentage_error", "spearman"), float)
+    found = [pd.DataFrame(columns=["model", *keys, *figures]).astype(figures)]
     for model in models:
         predicted = times[predicted_column(model)].to_numpy(dtype=float)
         known = np.isfinite(predicted)

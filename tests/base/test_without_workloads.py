@@ -35,7 +35,7 @@ SLOW = (
     *("test_explore", "test_explore_transfer", "test_faults"),
     *("test_calibration", "test_datasheet_gpus", "test_tested_problems", "test_feeding"),
     *("test_units", "test_exports", "test_every_block", "test_openmp"),
-    *("test_folds", "test_learning_splits", "test_ranks", "test_learning_features"),
+    *("test_folds", "test_learning_splits", "test_learning_features"),
     "test_telemetry",
 )
 """Files whose first test takes long, and is like those of others."""

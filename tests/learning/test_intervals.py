@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from launchwise.learning import merit
 from launchwise.learning.merit import FEWEST, resampled_means
 
 
@@ -79,3 +80,16 @@ def test_methods_on_different_problems_are_refused():
     rows = evaluation({"a": drawn(8, 1), "b": drawn(8, 2)}).iloc[:-1]
     with pytest.raises(ValueError, match="not evaluated on the same problems"):
         resampled_means(rows, ["n"], 0)
+
+
+def test_figures_of_nothing_are_unknown():
+    assert merit.improved_runs(np.ones(1), np.ones(1)) == 0
+    none = np.array([])
+    for found in (
+        merit.geometric_mean(none),
+        merit.improvement_coefficient(none, none),
+        merit.percent_improved(none),
+        merit.improved_runs(none, np.array([1.0])),
+        merit.null_accuracy([]),
+    ):
+        assert np.isnan(found)

@@ -1,6 +1,7 @@
 """Evaluation: nothing is dropped, nothing leaks, and figures are those worked out by hand."""
 
 import itertools
+import math
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.learn import Asked, learn
 from launchwise.learning.regression import RESOLUTION
 from launchwise.learning.splits import ALL, Case, Fold
-from launchwise.learning.truth import NOT_MEASURED, ORACLE, Truth, read_learnt
+from launchwise.learning.truth import EXPECTED, NOT_MEASURED, ORACLE, Truth, read_learnt
 from launchwise.tables.files import read_table
 from launchwise.tables.learning import curves_schema, evaluation_schema
 from launchwise.workloads import space
@@ -53,21 +54,25 @@ def listed(stencil_spec):
     return space.configurations(stencil_spec, problem(100))[:5]
 
 
-@pytest.fixture(scope="module")
-def rows(listed):
-    rows = [
+def rows_of(listed, times, slow=()):
+    """Measurements of some sizes; those of ``slow`` were launched once."""
+    return pd.DataFrame([
         {
             "gpu": GPU,
             **problem(n),
             **configuration,
-            "status": "failed" if time_ms is None else "ok",
-            "time_ms": np.nan if time_ms is None else time_ms,
-            "times_ms": np.array([] if time_ms is None else [time_ms * 0.5, time_ms * 1.5]),
+            "status": "failed" if ms is None else "slow" if (n, place) in slow else "ok",
+            "time_ms": np.nan if ms is None else ms,
+            "times_ms": np.array([] if ms is None else [ms * 0.5, ms * 1.5]),
         }
-        for n, times in TIMES.items()
-        for configuration, time_ms in zip(listed, times, strict=False)
-    ]
-    return pd.DataFrame(rows)
+        for n, of in times.items()
+        for place, (configuration, ms) in enumerate(zip(listed, of, strict=False))
+    ])  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rows(listed):
+    return rows_of(listed, TIMES)
 
 
 @pytest.fixture(scope="module")
@@ -108,90 +113,10 @@ def evaluated(recommendations, folds, truth, domain, random_draws):
     return evaluate("s", learnt, folds, truth, *known, domain, random_draws, "chosen")[0]
 
 
-def of(table, model, n):
+def of_model(table, model, n):
     found = table[(table["model"] == model) & (table["n"] == n)]
     assert len(found) == 1
     return found.iloc[0]
-
-
-def test_figures_of_a_recommendation_by_hand(listed, truth, domain):
-    table = evaluated(recommended(listed, {64: [2], 100: [2]}), [FOLD], truth, domain, [])
-    small, large = of(table, "mine", 64), of(table, "mine", 100)
-    assert (small["time_ms"], small["baseline_ms"], small["best_ms"]) == (2.0, 4.0, 1.0)
-    assert (small["improvement"], small["fraction"]) == (2.0, 0.5)
-    # Repeats 1 and 3 against the baseline's 2 and 6: 3 of 4 pairs are faster.
-    assert small["improved_runs"] == 0.75
-    assert (large["improvement"], large["fraction"]) == (0.5, 5 / 16)
-    assert (small["status"], small["role"], small["study"]) == ("ok", "model", "s")
-    # The third is usual: 2 and 16 ms.
-    table = evaluated(recommended(listed, {64: [1], 100: [0]}), [FOLD], truth, domain, [])
-    for n, gain, improvement in ((64, 2.0, 4.0), (100, 2.0, 1.0)):
-        found = of(table, "mine", n)
-        assert (found["gain"], found["improvement"]) == (gain, improvement)
-
-
-@pytest.mark.parametrize(
-    ("n", "number", "status"), [(64, 3, "failed"), (64, NEVER, NOT_MEASURED), (100, 1, "failed")]
-)
-def test_a_recommendation_without_a_time_is_counted_and_not_dropped(
-    listed, truth, domain, n, number, status
-):
-    other = 100 if n == 64 else 64
-    table = evaluated(recommended(listed, {n: [number], other: [2]}), [FOLD], truth, domain, [])
-    found = of(table, "mine", n)
-    assert found["status"] == status
-    assert np.isnan(found["time_ms"])
-    assert (found["improvement"], found["fraction"], found["improved_runs"]) == (0, 0, 0)
-    assert found["best_ms"] == min(time for time in TIMES[n] if time is not None)
-    mine = table[table["model"] == "mine"]
-    figured = figures(mine, 2.0)
-    assert (figured["problems"], figured["without_time"]) == (2, 1)
-    assert (figured["fraction_worst"], figured["fraction_geometric_mean"]) == (0, 0)
-    assert figured["harmed"] >= 1
-    # The mean keeps the zero of what has no time.
-    ratio = of(table, "mine", other)["improvement"]
-    assert figured["improvement_coefficient"] == pytest.approx(ratio / 2)
-    assert figured["percent_improved"] == 50.0 * (ratio > 1)
-
-
-def test_a_recommendation_that_was_launched_once_has_that_time(listed, domain):
-    told = zip(listed, ("ok", "ok", "slow"), (4.0, 1.0, 16.0), strict=False)
-    rows = [
-        {"gpu": GPU, **problem(64), **each, "status": status, "time_ms": ms, "times_ms": [ms]}
-        for each, status, ms in told
-    ]
-    truth = Truth({GPU: pd.DataFrame(rows)}, domain)
-    fold = Fold("it", ALL, (case(200),), (case(64),))
-    table = evaluated(recommended(listed, {64: [2]}), [fold], truth, domain, [1])
-    found = of(table, "mine", 64)
-    assert (found["status"], found["time_ms"]) == ("slow", 16.0)
-    assert (found["improvement"], found["fraction"]) == (0.25, 1 / 16)
-    # Chance draws it like any other.
-    assert of(table, "random_1", 64)["time_ms"] == pytest.approx(7.0)
-
-
-def test_the_oracle_is_the_fastest_of_what_worked(listed, truth, domain):
-    table = evaluated(recommended(listed, {64: [0], 100: [0]}), [FOLD], truth, domain, [])
-    for n, number, time_ms in ((64, 1, 1.0), (100, 3, 5.0)):
-        found = of(table, ORACLE, n)
-        assert (found["time_ms"], found["fraction"]) == (time_ms, 1.0)
-        assert found[domain.spec.tunable_columns].to_dict() == listed[number]
-    # Recommending the baseline improves neither the problem nor a single run.
-    untouched = of(table, "mine", 64)
-    assert (untouched["improvement"], untouched["improved_runs"]) == (1.0, 0.0)
-
-
-def test_random_draws_are_expectations_over_what_was_measured(listed, truth, domain):
-    table = evaluated(recommended(listed, {64: [0], 100: [0]}), [FOLD], truth, domain, [1, 2, 9])
-    # Of 4, 1 and 2; then pairs (4, 1), (4, 2), (1, 2); then all of them.
-    expected = {"random_1": 7 / 3, "random_2": 4 / 3, "random_9": 1.0}
-    chances = {"random_1": 2 / 3, "random_2": 1.0, "random_9": 1.0}
-    for model, time_ms in expected.items():
-        found = of(table, model, 64)
-        assert found["time_ms"] == pytest.approx(time_ms)
-        assert found["improvement"] == pytest.approx(4 / time_ms)
-        assert found["improved_runs"] == pytest.approx(chances[model])
-        assert found["role"] == "baseline"
 
 
 def test_intervals_and_losses_of_answers_are_counted(listed, truth, domain):
@@ -213,65 +138,107 @@ def test_intervals_and_losses_of_answers_are_counted(listed, truth, domain):
     assert (found["kept_usual"], found["missed"], found["worthwhile"]) == (2, 1, 5)
 
 
-def test_summary_by_hand(listed, truth, domain):
-    predicted = {64: [1.0, 3.0, 4.0, 9.0], 100: [5.0, 8.0, 8.0, 9.0]}
-    recommendations = recommended(listed, {64: [2, 1, 0, 3], 100: [3, 2, 0, 1]}, predicted)
-    table = evaluated(recommendations, [FOLD], truth, domain, [1])
+MS = st.sampled_from([1.0, 4.0, 5.0])
+OTHERS = st.lists(st.sampled_from([None, 1.0, 4.0, 5.0]), min_size=2, max_size=3)
+NEAR = 25.0  # Percent above the best that are near it
+
+
+def plain_figures(times, orders, predicted):
+    """What :func:`figures` gives, in plain arithmetic; a size's third configuration is usual."""
+    found = []
+    for n, of in times.items():
+        known = {place: ms for place, ms in enumerate(of) if ms is not None}
+        best, baseline = min(known.values()), of[0]
+        ms = known.get(orders[n][0], math.inf)
+        usual = known.get(2, baseline)
+        shares = [best / known.get(place, math.inf) for place in orders[n]]
+        told = [(predicted[n][place], known[place]) for place in orders[n] if place in known]
+        ranks = [pd.Series(each).rank() for each in zip(*told, strict=True)]
+        pairs = [one * ms < other * baseline for one in (0.5, 1.5) for other in (0.5, 1.5)]
+        found.append({
+            **{"fraction": best / ms, "gain": usual / ms, "improvement": baseline / ms},
+            "runs": np.mean(pairs) * (orders[n][0] > 0),
+            **{f"best_of_{count}": max(shares[:count]) for count in (5, 20)},
+            **{"usual": orders[n][0] == 2, "worth": usual / best > 1.05},
+            "mape": np.mean([100 * abs(one / other - 1) for one, other in told] or [np.nan]),
+            "spearman": ranks[0].corr(ranks[1]) if ranks else np.nan,
+        })  # fmt: skip
+    table = pd.DataFrame(found)
+    with np.errstate(divide="ignore"):
+        means = np.exp(np.log(table[["gain", "fraction", "best_of_5", "best_of_20"]]).mean())
+    return {
+        **{"problems": len(table), "without_time": (table["gain"] == 0).sum()},
+        "percent_improved": 100 * (table["improvement"] > 1).mean(),
+        "percent_runs_improved": 100 * table["runs"].mean(),
+        "improvement_coefficient": table["improvement"].mean(),
+        **{f"{name}_geometric_mean": means[name] for name in ("gain", "fraction")},
+        **{name: means[name] for name in ("best_of_5", "best_of_20")},
+        "fraction_p5": table["fraction"].quantile(0.05),
+        "fraction_worst": table["fraction"].min(),
+        "harmed": (table["gain"] < 1 / 1.02).sum(),
+        "kept_usual": table["usual"].sum(),
+        "missed": (table["usual"] & table["worth"]).sum(),
+        "worthwhile": table["worth"].sum(),
+        **{"intervals": 0, "covered": None},
+        "accuracy": (table["fraction"] == 1).mean(),
+        "accuracy_near_best": (table["fraction"] > 0.799).mean(),
+        "mape_percent": table["mape"].mean(),
+        "spearman": table["spearman"].mean(),
+        **dict.fromkeys(("fraction_interval", "beside_best_model", "beside_best_heuristic")),
+    }
+
+
+@settings(max_examples=15)
+@given(st.data())
+def test_figures_are_those_of_plain_arithmetic(listed, domain, data):
+    sizes = (64, 100)
+    times = {n: [data.draw(MS), *data.draw(OTHERS)] for n in sizes}
+    slow = data.draw(st.sets(st.tuples(st.sampled_from(sizes), st.integers(1, 3))))
+    orders = {
+        n: data.draw(st.permutations(range(5)))[: data.draw(st.integers(1, 5))] for n in sizes
+    }
+    predicted = {n: data.draw(st.lists(MS, min_size=5, max_size=5)) for n in sizes}
+    truth = Truth({GPU: rows_of(listed, times, slow)}, domain)
+    said = {n: [predicted[n][place] for place in order] for n, order in orders.items()}
+    table = evaluated(recommended(listed, orders, said), [FOLD], truth, domain, [1, 2])
     schema = evaluation_schema(domain.spec)
     schema.insist("evaluation", table[list(schema.columns)])
     facts = {"mine": {"title": "Mine", "seconds_to_train": 2.0}}
-    summary = summarise(table, domain.spec, 2.0, facts)
-    assert summary["models"]["mine"] == {"role": "model", "title": "Mine", "seconds_to_train": 2.0}
+    summary = summarise(table, domain.spec, NEAR, facts)
+    assert summary["models"]["mine"] == {"role": "model", **facts["mine"]}
     part = summary["splits"]["it"]["all"]
     assert part == summary["splits"]["it"][GPU]
-    assert part["problems"] == 2
-    assert part["null_accuracy"] == 0.5
-    mine = part["models"]["mine"]
-    # Fractions 1/2 and 1; improvements 2 and 8/5.
-    assert mine["fraction_geometric_mean"] == pytest.approx(0.5**0.5)
-    assert mine["fraction_p5"] == pytest.approx(0.525)
-    assert mine["fraction_worst"] == 0.5
-    assert mine["accuracy"] == mine["accuracy_near_best"] == 0.5
-    assert mine["improvement_coefficient"] == pytest.approx(1.8)
-    assert mine["percent_improved"] == 100.0
-    assert mine["harmed"] == 0
-    # Two problems are too few for an interval.
-    assert mine["fraction_interval"] is mine["beside_best_model"] is None
-    # Pairs below: 3 of 4 of (1, 3) against (2, 6); 2.5 | 7.5 against 4 | 12: 3 of 4.
-    assert mine["percent_runs_improved"] == 75.0
-    # 64: predicted 1, 3, 4 of measured 2, 1, 4: off by 50, 200 and 0 %, ranks (1, 2, 3)|(2, 1, 3).
-    # 100: predicted 5, 8, 8 of 5, 16, 8: off by 0, 50 and 0 %, ranks (1, 2.5, 2.5)|(1, 3, 2).
-    assert mine["mape_percent"] == pytest.approx((250 / 3 + 50 / 3) / 2)
-    assert mine["spearman"] == pytest.approx((0.5 + 3**0.5 / 2) / 2)
-    # The oracle predicts nothing: JSON has null for that.
-    assert part["models"][ORACLE]["mape_percent"] is None
-    assert part["models"][ORACLE]["accuracy"] == 1.0
-    # Of rules the best one stands beside a model: .5 ** .5 beside .5.
+    wanted = plain_figures(times, orders, predicted)
+    wanted = {name: None if pd.isna(value) else value for name, value in wanted.items()}
+    assert part["models"]["mine"] == {name: pytest.approx(one) for name, one in wanted.items()}
+    for n, of in times.items():
+        known = [ms for ms in of if ms is not None]
+        own = of_model(table, ORACLE, n)
+        assert (own["time_ms"], own["fraction"], own["best_of_5"]) == (min(known), 1, 1)
+        assert of[listed.index(own[domain.spec.tunable_columns].to_dict())] == min(known)
+        first = orders[n][0]
+        status = NOT_MEASURED if first >= len(of) else "failed" if of[first] is None else "ok"
+        status = "slow" if status == "ok" and (n, first) in slow else status
+        assert of_model(table, "mine", n)["status"] == status
+        for count in (1, 2):
+            drawn = [min(each) for each in itertools.combinations(known, min(count, len(known)))]
+            random = of_model(table, f"random_{count}", n)
+            assert random["time_ms"] == pytest.approx(np.mean(drawn))
+            assert random["improved_runs"] == pytest.approx(np.mean(np.array(drawn) < of[0]))
+            assert (random["role"], random["status"]) == ("baseline", EXPECTED)
+
+
+def test_a_model_stands_beside_the_rule_that_is_best_on_average(listed, truth, domain):
+    table = evaluated(recommended(listed, {64: [2], 100: [3]}), [FOLD], truth, domain, [])
     many = pd.concat([table.assign(n=table["n"] + 1000 * place) for place in range(3)])
-    own = many[many["model"] == "mine"]
-    shares = {"untuned": 0.25, "usual": 0.5, "nearest_size": 0.125}
+    own = many[many["model"] == "mine"].assign(fraction=1.0)
+    shares = {"untuned": 0.5, "usual": [1, 1, 1, 1, 1, 0.4], "nearest_size": 0.45}
     rules = [own.assign(model=each, role="baseline", fraction=f) for each, f in shares.items()]
-    summary = summarise(pd.concat([many, *rules]), domain.spec, 2.0, facts)
-    low, high = summary["splits"]["it"]["all"]["models"]["mine"]["beside_best_heuristic"]
-    assert 1 <= low < 2**0.5 < high <= 2
-
-
-@settings(max_examples=10)
-@given(st.data())
-def test_no_recommendation_beats_the_oracle(listed, truth, domain, data):
-    numbers = st.permutations(range(5))
-    tables = [
-        recommended(listed, {n: list(data.draw(numbers)) for n in TIMES}, model=model)
-        for model in ("mine", "yours")
-    ]
-    draws = data.draw(st.lists(st.integers(1, 6), unique=True, max_size=3))
-    table = evaluated(pd.concat(tables), [FOLD], truth, domain, draws)
-    assert len(table) == 2 * (2 + 1 + len(draws))
-    assert (table.loc[table["model"] == ORACLE, "fraction"] == 1).all()
-    assert (table["fraction"] <= 1 + 1e-12).all()
-    assert (table.loc[table["time_ms"].isna(), "fraction"] == 0).all()
-    known = table[table["time_ms"].notna()]
-    assert (known["fraction"] > 0).all()
+    others = many[many["model"] != "mine"]
+    found = summarise(pd.concat([others, own, *rules]), domain.spec, 2.0, {})["splits"]["it"]["all"]
+    low, high = found["models"]["mine"]["beside_best_heuristic"]
+    assert 1 <= low < 0.4 ** (-1 / 6) < high < 2
+    assert found["models"]["mine"]["beside_best_model"] == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -301,7 +268,7 @@ def test_only_candidates_count_as_the_best(stencil_spec, listed):
         recommended(listed, {64: [0]}), [one], Truth({GPU: sweep}, narrow), narrow, []
     )
     allowed = sweep[sweep["variant"].isin(["column", "linear"])]
-    assert of(table, ORACLE, 64)["time_ms"] == allowed["time_ms"].min()
+    assert of_model(table, ORACLE, 64)["time_ms"] == allowed["time_ms"].min()
     assert allowed["time_ms"].min() > sweep["time_ms"].min()
 
 
@@ -329,7 +296,7 @@ def test_from_sweep_to_evaluation(sweep, domain, tmp_path):
     table = read_table(tmp_path / "table.parquet", evaluation_schema(domain.spec))
     assert set(table["model"]) == {"t", ORACLE, "random_1", "random_20", *BASELINES}
     assert (table["n"] == 100).all()
-    own = of(table, "t", 100)
+    own = of_model(table, "t", 100)
     assert own["fraction"] <= own["best_of_5"] <= own["best_of_20"] <= 1
     listed = truth.beside(learnt.recommended("t"))
     for count in (5, 20):

@@ -10,10 +10,7 @@ from launchwise.learning.features import Domain
 from launchwise.learning.prediction_errors import BOUND, prediction_errors
 from launchwise.learning.recommenders import recommender_class
 from launchwise.learning.row_arrays import limits_ms
-from launchwise.learning.truth import Truth
 from launchwise.workloads import space
-from tests.support.report_study import sweep
-from tests.support.said import learnt_of
 from tests.support.samples import profile
 
 TRAINED, ASKED = (256, 400, 512, 800), (300, 600)
@@ -93,58 +90,38 @@ def test_the_learnt_one_takes_no_first_launch_for_a_time(domain, measured):
 # How errors are counted
 
 
-def recommendations(rows, ratio):
-    """Of one model that predicts the measured times by a ratio."""
-    return rows.assign(
-        study="tiny",
-        model="mine",
-        split="sizes",
-        fold="all",
-        rank=rows.groupby(["gpu", "n"]).cumcount() + 1,
-        predicted_ms=ratio * rows["time_ms"],
+def plain_figures(rows):
+    """Errors of rows by pandas alone."""
+    ratio = rows["mine_ms"] / rows["time_ms"]
+    error = 100 * (ratio - 1).abs()
+
+    def ranked(own):
+        return own["mine_ms"].corr(own["time_ms"], method="spearman")
+
+    within = [ranked(own) for _, own in rows.groupby(["gpu", "n"])]
+    return {
+        **{"rows": len(rows), "median_percent": error.median(), "mape_percent": error.mean()},
+        **{"p90_percent": error.quantile(0.9), "ratio": np.exp(np.log(ratio).mean())},
+        **{"spearman": ranked(rows), "spearman_within": np.mean(within)},
+    }
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_errors_are_those_of_rows_with_a_trusted_time_and_a_prediction(domain, measured, seed):
+    dice, count = np.random.default_rng(seed), len(measured)
+    told = measured["time_ms"] * np.exp(dice.normal(0.1, 0.3, count))
+    table = measured.assign(
+        **{"split": "sizes", "fold": "all", "mine_ms": told.where(dice.random(count) < 0.9)},
+        status=np.where(dice.random(count) < 0.1, "slow", "ok"),
     )
-
-
-@pytest.fixture
-def counted(stencil_spec):
-    gpus = ("big", "big.sm4")
-    tables = {gpu: sweep(stencil_spec, gpu) for gpu in gpus}
-    domain = Domain(stencil_spec, {gpu: profile(gpu) for gpu in gpus})
-    rows = pd.concat(tables.values(), ignore_index=True)
-    rows = rows.loc[rows["status"] == "ok", [*stencil_spec.key_columns, "time_ms"]]
-    return domain, rows.reset_index(drop=True), Truth(tables, domain)
-
-
-def test_errors_are_those_of_the_rows(counted):
-    domain, rows, truth = counted
-    ratio = np.where(rows["gpu"] == "big", 1.2, 0.9)
-    table = recommendations(rows, ratio).drop(columns="time_ms")
-    found = prediction_errors(
-        truth.timed(learnt_of(table, domain.spec).predicted_times), ["mine"], domain
-    )
-    whole = {one["gpu"]: one for one in found if not one["by"]}
-    assert set(whole) == {"all", "big", "big.sm4"}
-    assert whole["big"]["median_percent"] == pytest.approx(20)
-    assert whole["big"]["ratio"] == pytest.approx(1.2)
-    assert whole["big.sm4"]["mape_percent"] == pytest.approx(10)
-    share = (rows["gpu"] == "big").mean()
-    assert whole["all"]["mape_percent"] == pytest.approx(20 * share + 10 * (1 - share))
-    assert whole["all"]["rows"] == len(rows)
-    for one in whole.values():
-        assert one["spearman_within"] == pytest.approx(1)
-    assert whole["big"]["spearman"] == pytest.approx(1)
-
-
-def test_rows_without_a_trusted_time_or_a_prediction_do_not_count(counted):
-    domain, rows, truth = counted
-    table = recommendations(rows, np.ones(len(rows))).drop(columns="time_ms")
-    timed = truth.timed(learnt_of(table, domain.spec).predicted_times)
-    timed.loc[0, ["status", "mine_ms"]] = ["slow", 1e9]
-    timed.loc[1, "mine_ms"] = np.nan
-    found = prediction_errors(timed, ["mine"], domain)
-    assert found[0]["rows"] == len(rows) - 2
-    assert found[0]["p90_percent"] == pytest.approx(0)
-    assert prediction_errors(timed.assign(mine_ms=np.nan), ["mine"], domain) == []
+    known = table[(table["status"] == "ok") & table["mine_ms"].notna()]
+    parts = {"all": known, **dict(iter(known.groupby("gpu")))}
+    found = {one["gpu"]: one for one in prediction_errors(table, ["mine"], domain) if not one["by"]}
+    assert found.keys() == parts.keys()
+    for gpu, rows in parts.items():
+        figures = plain_figures(rows)
+        assert {name: found[gpu][name] for name in figures} == pytest.approx(figures)
+    assert prediction_errors(table.assign(mine_ms=np.nan), ["mine"], domain) == []
 
 
 def test_parts_say_where_a_model_fails(domain, measured):
