@@ -23,6 +23,9 @@ GPU, WORKLOAD = "test", SPEC.workload
 OWN = [f"--workloads={folder.parent}" for folder in (SAXPY, STENCIL)]
 
 
+SLOWER = (1.25, 1.28)
+
+
 @cache
 def sweep_before():
     return made_up()
@@ -51,7 +54,9 @@ def old(tmp_path_factory):
 def planted(tmp_path_factory):
     """A copy in which two rows are slower, one is wrong, one gone, and a best answer is stale."""
     folder = tmp_path_factory.mktemp("planted")
-    new = with_times(sweep_before(), steady_places()[:2], 1.25).assign(driver="590.1")
+    new = sweep_before().assign(driver="590.1")
+    for place, factor in zip(steady_places(), SLOWER, strict=False):
+        new = with_times(new, [place], factor)
     best = sweep_before().loc[sweep_before()["status"] == "ok", "time_ms"].idxmax()
     new.loc[best, ["status", "reason", "time_ms"]] = ["wrong", "largest error 3.0", np.nan]
     new["times_ms"] = [
@@ -72,9 +77,12 @@ def test_changes_are_printed_by_name_and_exit_with_1(old, planted):
     assert f"{WORKLOAD} on {GPU}: {both} rows in both" in done.stdout
     assert re.search(r"^  rows       \d+ same, 2 slower, 1 broken, 1 gone$", done.stdout, re.M)
     assert f"  driver     {both} of {both} rows differ; 580.0 -> 590.1" in lines
-    for place in steady_places()[:2]:
+    slower = [line for line in lines if re.search(r" 1\.2[58]0 \(.* interval ", line)]
+    # The one that lost most stands first.
+    for place, factor, line in zip(steady_places()[1::-1], SLOWER[::-1], slower, strict=True):
         row = sweep_before().iloc[place]
-        (line,) = [each for each in lines if each.endswith(label(row, SPEC)) and "1.250 (" in each]
+        assert line.endswith(label(row, SPEC))
+        assert f" {factor:.3f} (" in line
         assert f"n={row['n']}, " in line
     assert any(
         re.match(r"  broken     ok -> wrong  n=\d+.* \(largest error 3\.0\)$", each)
@@ -141,7 +149,7 @@ def test_json_and_csv_hold_every_row(old, planted, tmp_path, capsys):
         before = by_time.loc[row["old_time_ms"]]
         assert row["problem"]["n"] == before["n"]
         assert row["configuration"]["threads"] == before["threads"]
-        assert row["ratio"] == pytest.approx(1.25)
+        assert row["ratio"] == pytest.approx(SLOWER[list(by_time.index).index(before.name)])
         assert 1 < row["ratio_low"] < row["ratio_high"]
         assert (row["old_repeats"], row["new_driver"]) == (before["repeats"], "590.1")
     (gone,) = [row for row in sweep["rows"] if row["outcome"] == "gone"]
