@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from launchwise.learning.recommenders.committee import (
     ANYWHERE,
+    COST_MODEL_WITH_TREES,
     Experience,
     caution_of,
     consensus,
@@ -42,49 +43,27 @@ def chosen(found):
     return np.flatnonzero(found.answers).tolist()
 
 
-@given(LOSSES, st.floats(0, 3))
-def test_each_case_has_one_answer_and_the_usual_choice_loses_nothing(losses, caution):
-    found = answered(losses, caution)
-    assert CASES[found.answers].tolist() == [0, 1, 2]
-    assert (found.loss[USUAL] == 0).all()
-    assert (found.spread[USUAL] == 0).all()
-
-
-@given(LOSSES, st.floats(0, 3), st.permutations(range(4)))
-def test_neither_the_order_of_members_nor_the_level_of_a_case_matters(losses, caution, order):
-    found = answered(losses, caution)
-    levels = np.array([0.0, 8.0, -4.0])[CASES]
-    shuffled = [np.asarray(losses[place]) + levels for place in order if place < len(losses)]
-    again = answered(shuffled, caution)
-    assert again.loss == pytest.approx(found.loss, abs=1e-9)
-    assert again.spread == pytest.approx(found.spread, abs=1e-9)
-
-
-@given(LOSSES)
-def test_without_end_of_caution_a_contender_answers(losses):
-    found = answered(losses, np.inf)
-    assert RULES[found.answers].all()
-    # The one of the least mean.
-    least = [found.loss[(case == CASES) & RULES].min() for case in range(3)]
-    assert found.loss[found.answers].tolist() == least
-
-
-def test_members_that_disagree_leave_the_reference_and_those_that_agree_do_not():
-    agree, one, other = np.zeros(12), np.zeros(12), np.zeros(12)
-    agree[0], one[0], other[0] = -0.3, -1.2, 0.6
-    assert chosen(answered([agree, agree]))[0] == 0
-    assert chosen(answered([one, other]))[0] == 1
-    # Their mean is the same; without caution it decides.
-    assert chosen(answered([one, other], 0.0))[0] == 0
-
-
-def test_the_best_contender_is_what_must_be_beaten():
-    """Row 2 is a rule's choice, row 0 nobody's: it is better than the usual choice alone."""
-    one, other = np.zeros(12), np.zeros(12)
-    one[[0, 2]], other[[0, 2]] = [-0.55, -0.45], [-0.40, -0.45]
-    assert chosen(answered([one, other], 0.3))[0] == 0
-    assert chosen(answered([one, other], 2.0))[0] == 2
-    assert chosen(answered([one, other], 2.0, USUAL))[0] == 0
+@given(
+    LOSSES,
+    st.just(np.inf) | st.floats(0, 3),
+    st.lists(st.booleans(), min_size=12, max_size=12),
+)
+def test_the_fastest_answers_where_members_agree_that_it_beats_the_best_contender(
+    losses, caution, contending
+):
+    found = answered(losses, caution, np.array(contending))
+    for case in range(3):
+        own = np.flatnonzero(case == CASES)
+        (usual,) = own[USUAL[own]]
+        relative = np.array([[one[row] - one[usual] for row in own] for one in losses])
+        means = dict(zip(own, relative.mean(axis=0), strict=True))
+        assert found.loss[own] == pytest.approx([*means.values()])
+        assert found.spread[own] == pytest.approx(relative.std(axis=0))
+        order = sorted(own, key=lambda row: (means[row], row != usual, row))
+        reference = next((row for row in order if contending[row]), usual)
+        apart = (relative[:, own == order[0]] - relative[:, own == reference]).ravel()
+        sure = caution < np.inf and apart.mean() + caution * apart.std() < 0
+        assert own[found.answers[own]].tolist() == [order[0] if sure else reference]
 
 
 def test_what_is_missing_takes_no_part():
@@ -117,6 +96,12 @@ def test_on_another_gpu_a_rule_answers_where_one_problem_taught_all(domain):
         found = judged(losses, {}, chosen, rows, domain, learnt, 6.0).scores[:, 0] == 0
         answers = dict(zip(rows["gpu"][found], place[found], strict=True))
         assert answers == {known: place.max(), new: 3 if problems == 1 else place.max()}
+    # Times are those of the cost model with trees, else of all.
+    both = np.full(len(rows), 2.0), np.full(len(rows), 8.0)
+    for names, mean in (((COST_MODEL_WITH_TREES, "knn"), 2.0), (("tree", "knn"), 4.0)):
+        times = dict(zip(names, both, strict=True))
+        told = judged(losses, times, chosen, rows, domain, learnt, 6.0).predicted_ms
+        assert told == pytest.approx(mean)
 
 
 def test_first_rows_go_by_one_criterion_after_the_other():

@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from recommending import Ground, RecommenderProtocol, chosen
-from stencil import ASKED, FAR, TRAINED, cases
+from stencil import ASKED, FAR, GPUS, TRAINED, cases, slice_of_card, sweep
 
 from launchwise.base.errors import UserError
 from launchwise.learning.baselines import BASELINES
+from launchwise.learning.features import Domain
 from launchwise.learning.recommenders import kinds, recommender_class, source
 from launchwise.learning.recommenders.committee import CommitteeRecommender
 from launchwise.learning.row_arrays import configuration_codes, regrets
@@ -122,6 +123,13 @@ def test_baselines_answer_what_their_names_say(domain, rows):
     # The nearest other GPU is the other one; there the same problem.
     found = baseline_ranks("nearest_gpu", domain, rows, cases((300,)))
     assert found[columns].to_numpy().tolist() == expected[::-1]
+    # Of three GPUs the nearest one, though it has another problem only.
+    gpu, other = "card.sm70", sweep(spec, (512,), "card.sm70")
+    three = Domain(spec, {name: slice_of_card(name) for name in (*GPUS, gpu)})
+    known = pd.concat([rows[rows["gpu"] == GPUS[0]], other[rows.columns]], ignore_index=True)
+    found = baseline_ranks("nearest_gpu", three, known, cases((300,), GPUS[1:]))
+    (nearest,) = (best_of(known, case, three) for case in cases((512,), (gpu,)))
+    assert found[columns].to_numpy().tolist() == [nearest] != expected[:1]
     regret = regrets(rows, spec)
     # Fewest rows of the sweep are padded; 300 x 4 bytes is no multiple of 128, 256 x 4 is.
     codes = configuration_codes(rows, columns, spec)

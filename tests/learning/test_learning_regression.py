@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from launchwise.learning.recommenders.knn import KnnRecommender
 from launchwise.learning.regression import MeanRegret, TimeRegressor, nearest_mean
@@ -62,12 +64,21 @@ def test_a_predicted_time_stands_on_the_level_of_its_problem(one_gpu, rows):
     assert ends.min() < over[0] < ends.max()
 
 
-def test_mean_regret_counts_missing_rows_as_the_worst(one_gpu, rows):
-    two = rows[rows.groupby("n").cumcount() < 2].reset_index(drop=True)
-    best = two.groupby("n")["time_ms"].transform("min")
-    mean_regret = MeanRegret.of(two, np.log(two["time_ms"] / best).to_numpy(), one_gpu)
-    mean = np.log([4.0, 3.0]).mean()
-    np.testing.assert_allclose(mean_regret.regret(two, one_gpu), [mean, 0, mean, 0])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.none() | st.sampled_from([1.0, 2.0, 9.0, 27.0]), min_size=6, max_size=6))
+def test_mean_regret_counts_missing_rows_as_the_worst(one_gpu, rows, times):
+    known = rows.assign(time_ms=times).dropna(subset="time_ms").reset_index(drop=True)
+    if known.empty:
+        return
+    logs = np.log(np.array(times, dtype=float).reshape(2, 3))
+    logs = logs[~np.isnan(logs).all(axis=1)]
+    regret = logs - np.nanmin(logs, axis=1, keepdims=True)
+    # As long as the longest of its problem, three times the best at least.
+    worst = np.fmax(np.nanmax(regret, axis=1, keepdims=True), np.log(3))
+    means = np.where(np.isnan(regret), worst, regret).mean(axis=0)
+    means[np.isnan(regret).all(axis=0)] = np.log(3)
+    told = MeanRegret.of(known, regret[~np.isnan(regret)], one_gpu, one_gpu.choice_columns)
+    np.testing.assert_allclose(told.regret(rows, one_gpu), [*means, *means])
 
 
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
@@ -80,6 +91,11 @@ def test_neighbours_count_alike_or_by_their_distance(one_gpu, rows, weights):
         np.testing.assert_allclose(over, np.exp(np.log(rows["time_ms"] / best).mean()), rtol=1e-5)
     else:
         np.testing.assert_allclose(over, rows["time_ms"] / best, rtol=1e-3)
+
+
+def test_neighbours_are_of_the_nearest_problem_alone(one_gpu, rows):
+    model = KnnRecommender(one_gpu, k=1, problems=1).fit(rows)
+    np.testing.assert_allclose(model.judge(rows).predicted_ms, rows["time_ms"], rtol=1e-6)
 
 
 def test_what_is_asked_beside_a_row_does_not_choose_its_neighbours(one_gpu):

@@ -7,7 +7,14 @@ import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
-from launchwise.learning.recommenders.gaussian_process import PIECE, posterior_mean, residuals
+from launchwise.learning.recommenders.gaussian_process import (
+    PIECE,
+    WORST_REGRET,
+    GaussianProcessRecommender,
+    posterior_mean,
+    residuals,
+)
+from launchwise.learning.row_arrays import regrets
 from launchwise.search.posterior import Scales
 
 AXES = 5
@@ -61,3 +68,11 @@ def test_points_that_are_equal_do_no_harm(values):
     found = fitted(same, values, 20)
     mean = posterior_mean(found.scales.lengths, same, found.weights(values), same[:3])
     np.testing.assert_allclose(mean, values.mean(), atol=1e-3)
+
+
+def test_of_many_rows_the_fast_ones_are_learnt_from(domain, rows):
+    model = GaussianProcessRecommender(domain, most_rows=200, iterations=5).fit(rows)
+    apart = np.abs(np.log(model.judge(rows).predicted_ms / rows["time_ms"]))
+    regret = regrets(rows, domain.spec)
+    far = (regret > 0.8) & (regret < WORST_REGRET)
+    assert apart[regret < 0.2].mean() < apart[far].mean()

@@ -153,6 +153,12 @@ class RecommenderProtocol:
             assert predicted.isna().all()
             return
         assert (predicted > 0).all()
+        if ground.taught:
+            # Of what it learnt from it knows how long it takes, in ms.
+            known = fitted.rank(ground.rows)
+            near = known["time_ms"] < 1.5 * known.groupby(["gpu", "n"])["time_ms"].transform("min")
+            apart = np.log(known["predicted_ms"] / known["time_ms"])[near]
+            assert np.abs(apart).median() < 0.01
         if ground.cautious:
             # The order is that of cautious losses, not of times.
             return
