@@ -14,6 +14,7 @@ from launchwise.exporting.table import answer_of
 from launchwise.learning import answering
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED, UNORDERED, Offsets
+from launchwise.learning.conformal import SHARE
 from launchwise.learning.contests import drawn_answers
 from launchwise.learning.final import read_final
 from launchwise.learning.product import fastest_measured
@@ -37,6 +38,7 @@ def test_an_unmeasured_problem_says_what_its_answer_rests_on(final, gpu, n, basi
     assert found.basis == basis
     assert [each.rank for each in found.suggestions] == [1, 2, 3]
     assert (found.suggestions[0].expected_ms is None) == (basis == "beyond")
+    assert found.percent == 100 * SHARE
     assert found.usual["variant"] == "block3d"
     assert not found.blind
 
@@ -188,7 +190,7 @@ def test_a_measured_problem_is_answered_by_its_fastest_rows(final, sweeps):
     of_case = (rows["n"] == 400) & (rows["dtype"] == "float32") & (rows["order"] == 2)
     rows = rows[of_case & final.domain.is_candidate(rows) & rows["time_ms"].notna()]
     (found,) = answers(final, [case], 6)
-    assert found.basis == MEASURED
+    assert (found.basis, found.percent) == (MEASURED, 95)
     near = rows[rows["time_ms"] <= rows["time_ms"].min() * 1.03]
     # By the errors of rows that were measured once, and it says so.
     assert 0 < (found.alike or 0) <= len(near)

@@ -1,6 +1,7 @@
 """Answers that leave the project: every exported form says what the Python answer says."""
 
 import json
+import re
 import runpy
 from dataclasses import replace
 
@@ -12,6 +13,8 @@ from answer_forms import Answering
 from drawn_questions import Question
 from exported import GPUS, SIZES, UNKNOWN, needs_gxx, problem, said_by_cpp
 from hostile import SPEC, table_of
+from hypothesis import given
+from hypothesis import strategies as st
 from samples import ROOT, STENCIL
 
 import launchwise
@@ -19,7 +22,7 @@ from launchwise.base.typed import read_yaml
 from launchwise.exporting.building import answer_table
 from launchwise.exporting.exports import FORMATS, write_answers
 from launchwise.exporting.formulas import ExportedFormulas
-from launchwise.exporting.languages import cpp_header, cpp_name, macros_text
+from launchwise.exporting.languages import KEYWORDS, cpp_header, cpp_name, macros_text
 from launchwise.exporting.table import AnswerTable
 from launchwise.importing.t4 import is_t4
 from launchwise.learning.answering import answers
@@ -93,6 +96,12 @@ def test_the_nearest_size_is_nearest_in_proportion(few, tmp_path):
     assert Answering(few, tmp_path / "out").disagreements(questions) == []
 
 
+@given(st.text(min_size=1))
+def test_any_name_is_an_identifier_of_cpp(name):
+    assert re.fullmatch(r"[A-Za-z_]\w*", cpp_name(name), re.ASCII)
+    assert cpp_name(name) not in KEYWORDS
+
+
 HARD = ("new", "new_", "linux", "INT64_MAX", "SIZE_MAX", "detail", "launch", "asked")
 
 
@@ -156,14 +165,17 @@ def test_every_format_is_written_and_t4_can_be_read(table, tmp_path):
 def test_macros_name_every_tunable_and_are_those_of_a_build(final):
     found = answers(final, [Case("card", problem(512))])[0]
     configuration = found.suggestions[0].configuration
-    _, _, *lines = macros_text(found, final.spec).splitlines()
+    of_tunables = {"AREA": "bx * by + 1000 * tz"}
+    spec = final.spec.model_copy(update={"macros": {**final.spec.macros, **of_tunables}})
+    _, _, *lines = macros_text(found, spec).splitlines()
     variant = str(configuration["variant"])
     written = {name: value for _, name, value in map(str.split, lines)}
     assert written.pop(f"VARIANT_{variant.upper()}") == "1"
     own = {name: str(value) for name, value in configuration.items() if name != "variant"}
-    assert written == {**own, "REAL": "float", "RADIUS": str(found.problem["order"] // 2)}
-    build = load_workload(STENCIL, final.spec).build(found.problem, configuration)
+    build = load_workload(STENCIL, spec).build(found.problem, {**spec.neutral, **configuration})
     assert {*build.defines} <= {*written.items()}
+    assert written.pop("AREA") != "1001"
+    assert written == {**own, "REAL": "float", "RADIUS": str(found.problem["order"] // 2)}
 
 
 def test_macros_for_host_code_are_in_capitals():
