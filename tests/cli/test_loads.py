@@ -16,6 +16,7 @@ from launchwise.cli.words import read_experiment
 from launchwise.experiment import load
 from launchwise.exporting.exports import write_answers
 from launchwise.exporting.few import build_of
+from launchwise.learning.answers import MEASURED
 
 CASES = read_yaml(ROOT / "tests/cli/data/loads.yaml")
 
@@ -173,6 +174,11 @@ def test_a_table_of_few_builds_holds_no_other(loaded, tmp_path):
                 used[most] |= {build_of(each, table.spec) for each in (given, unknown)}
                 own = table.answer(GPU, problem).suggestions[0].configuration
                 assert own.items() <= given.items()
+    # Without a load each measured problem counts once, and no other.
+    counts = loads.Loaded(STUDY, None, [GPU], settings, "export").counts()
+    own = [one for one in whole.entries if one.device == whole.number(GPU)]
+    assert counts == {one.problem: 1 for one in own if one.basis == MEASURED}
+    assert len(counts) < len(own)
     every = {build_of(whole.configuration(entry.choice), whole.spec) for entry in whole.entries}
     assert len(used[1]) == 1 < len(every)
     assert used[1] <= used[2] <= every

@@ -39,18 +39,22 @@ def here(tmp_path, monkeypatch):
 
 
 def measured(here, sizes, types, drift):
-    """Write a sweep, a row per second, whose best number of threads grows with the size."""
+    """Write a sweep whose best number of threads grows with the size; see :func:`seconds_of`."""
     spec = load_spec(here / "kernels" / "saxpy")
     rows = measurements(spec, [{"n": sizes, "dtype": types}], "local")
     apart = np.log2(rows["threads"]) - 5 - drift * (np.log2(rows["n"]) - 12)
     rows["time_ms"] = rows["n"] * 1e-6 * (1 + 0.1 * apart**2 + 0.01 * rows["items"])
     rows["times_ms"] = [np.full(3, each) for each in rows["time_ms"]]
     start = datetime(2026, 1, 1, tzinfo=UTC)
-    rows["measured_at"] = [
-        (start + timedelta(seconds=place)).isoformat() for place in range(len(rows))
-    ]
+    passed = np.cumsum(list(map(seconds_of, rows["n"], rows["dtype"])))
+    rows["measured_at"] = [(start + timedelta(seconds=each)).isoformat() for each in passed]
     path = here / "results" / "sweeps" / "local" / "saxpy.parquet"
     write_table(path, rows, measurement_schema(spec))
+
+
+def seconds_of(n, dtype):
+    """What a row takes: a second, and another for so many bytes."""
+    return 1 + n * (2 if dtype == "float64" else 1) * 1e-7
 
 
 def planned(capsys, *words):
@@ -84,8 +88,9 @@ def test_the_overlay_measures_the_plan_behind_what_is_measured_today(here, capsy
     before = read_yaml(here / "kernels/saxpy/studies/saxpy_block/study.yaml")["splits"]
     assert split.test == before["interpolation"]["test"]
     assert {each["n"] for each in asked} <= {*split.train["n"], *split.test["n"]}
-    # A row took a second.
-    assert minutes == pytest.approx([each["rows"] / 60 for each in found["problems"]], rel=0.1)
+    seconds = [each["rows"] * seconds_of(**each["problem"]) for each in found["problems"]]
+    assert minutes == pytest.approx([each / 60 for each in seconds], rel=0.1)
+    assert max(seconds) > 1.2 * min(seconds)
 
 
 def test_ten_problems_are_printed_and_why_there_are_no_more(here, capsys):
@@ -128,6 +133,12 @@ def test_more_time_gains_more_and_nothing_is_measured_twice(here, capsys):
     sizes = [(one["problem"]["n"], one["problem"]["dtype"]) for one in many["problems"]]
     assert len(set(sizes)) == len(sizes)
     assert not {(size, "float32") for size in MEASURED} & set(sizes)
+
+
+def test_what_other_studies_measured_changes_no_plan(here, capsys):
+    alone = planned(capsys, "--minutes", "2")
+    measured(here, [*MEASURED, 5_000_000], ["float32"], drift=1 / 3)
+    assert planned(capsys, "--minutes", "2") == alone
 
 
 def test_a_gpu_that_measured_nothing_yet_is_planned_for(here, capsys):

@@ -5,8 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from compared import write_sweep
 from fake_cluster import CARD
+from samples import SAXPY, measurements
 from test_check import EXAMPLES
+
+from launchwise.cli.tuning import known_sweeps
+from launchwise.workloads.spec import load_spec
 
 
 def test_limited_time_tries_what_it_can_and_goes_on_with_more(tune, workload, tmp_path):
@@ -34,6 +39,15 @@ def test_recorded_gpus_are_where_a_search_starts(tune):
     assert known <= set(line.partition(" of ")[2].split(", "))
     assert known <= {*tune.settings("tuned/acoustic")["sweeps"]["acoustic"]["strategy"]["known"]}
     assert "prior" in done.stdout + done.stderr
+
+
+def test_an_earlier_sweep_of_the_same_gpu_has_a_name_of_its_own(tmp_path):
+    spec = load_spec(SAXPY)
+    path = write_sweep(
+        tmp_path, measurements(spec, [{"n": [64], "dtype": ["float32"]}], "local"), spec
+    )
+    for gpu, name in (("local", "local_known"), ("other", "local")):
+        assert known_sweeps(SAXPY, spec, gpu, [tmp_path]) == {name: path}
 
 
 @pytest.mark.slow

@@ -125,6 +125,17 @@ def test_recorded_folders_and_files_must_be_there(project, line_at_start):
         assert line_at_start(overlay).startswith(said)
 
 
+def test_guesses_come_from_other_gpus(project, line_at_start):
+    strategy = {"kind": "random", "budget": 5, "guesses": {"model": "results/final/stencil_block"}}
+    asked = {"gpus": ["test"]}
+    live = {"source": "live", "arch": "sm_90"}
+    overlay = {"gpus": {"a": live}, "sweeps": {"stencil": {"strategy": strategy}}}
+    assert line_at_start({**overlay, "studies": {"stencil_block": asked}}) == ""
+    assert line_at_start(overlay).startswith(
+        "o.yaml: sweeps.stencil.strategy.guesses.model: stencil_block learns from the sweep of a, "
+    )
+
+
 def test_a_described_gpu_is_part_of_no_study_and_has_nothing_to_measure(home):
     found = experiment(nested("gpus/a100", {"source": "described"}))
     assert found.gpus_of("stencil_block") == ["h200", "h200.sm72"]

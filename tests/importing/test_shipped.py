@@ -166,3 +166,6 @@ def test_a_tunable_that_the_mapping_leaves_out_is_named_as_such(folder, capsys):
     mapping.write_text(mapping.read_text() + "constants: {num_stages: 3}\n")
     (folder / NAME).write_text(json.dumps({"64": theirs()}))
     assert main(words(folder)) == 0
+    (folder / NAME).write_text(json.dumps({"64": theirs(num_stages=2)}))
+    said = f"{folder / NAME}: 64: num_stages: is 2, not 3 as constants say"
+    assert line_of(capsys, *words(folder)).startswith(said)

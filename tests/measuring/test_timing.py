@@ -87,8 +87,10 @@ class Stopwatch:
 def test_the_budget_ends_it():
     found = repeat(Stopwatch([1.0, 2.0, 3.0]), Repeats(minimum=5, maximum=500, budget_ms=60), 1.0)
     assert 60 <= sum(found) < 60 + 5 * 3
-    # A launch as long as it is timed a few times.
-    assert len(repeat(Stopwatch([100.0, 130.0]), Repeats(few=3, budget_ms=60), 100.0)) == 3
+    # Launches as long as it, or of which it holds fewer than usual, are timed a few times.
+    for times in ([100.0, 130.0], [15.0]):
+        limits = Repeats(minimum=5, few=3, budget_ms=60)
+        assert len(repeat(Stopwatch(times), limits, times[0])) == 3
 
 
 def test_what_is_far_from_the_best_is_known_well_enough_sooner():

@@ -5,11 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from launchwise.base.errors import UserError
+from launchwise.base.expressions import evaluate
 from launchwise.base.storage import digest
 from launchwise.experiment.discovery import derived_study, derived_sweep, problems_in
 from launchwise.workloads.builds import Build, macros_of
+from launchwise.workloads.completion import completed
 from launchwise.workloads.declared.content import Source
 from launchwise.workloads.declared.declared_workload import load_workload
 from launchwise.workloads.declared.expected import called
@@ -34,12 +38,34 @@ def drawn(folder, seed):
     return Source(folder, load_spec(folder)).content(SMALL, SMALL, seed).arrays
 
 
-def test_work_follows_from_the_arguments():
-    spec = load_spec(CONVOLUTION)
-    work = {name: spec.value(getattr(spec.work, name), SMALL) for name in ("bytes", "items")}
-    # 44 x 28 pixels and 25 weights are read, 40 x 24 pixels written.
-    assert work == {"bytes": 4 * (44 * 28 + 25 + 40 * 24), "items": 40 * 24}
-    assert spec.value(spec.work.precision, SMALL) == "float32"
+ROLES = [("input", {}), ("output", {}), ("scratch", {})]
+ROLES += [("inout", {}), ("inout", {"restore": False}), ("scratch", {"fill": "zeros"})]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(ROLES), st.sampled_from([2, 4, 8]), st.integers(1, 9)),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_work_counts_each_array_once_for_each_way_and_twice_where_it_is_kept(arrays):
+    arguments = {
+        f"a{place}": {"type": f"int{8 * size}", "shape": [f"{count} * n"], "role": role, **more}
+        for place, ((role, more), size, count) in enumerate(arrays)
+    }
+    work = completed({"arguments": arguments, "problem": {"n": {"type": "integer"}}})["work"]
+    nbytes = {role: 0 for role in ("input", "output", "inout", "scratch", "kept")}
+    for (role, more), size, count in arrays:
+        nbytes[role] += 7 * count * size
+        kept = more == ({"fill": "zeros"} if role == "scratch" else {})
+        nbytes["kept"] += 7 * count * size * (role in ("inout", "scratch") and kept)
+    keys = ("bytes", "footprint_bytes", "items", "precision")
+    found = {name: evaluate(work[name], {"n": 7}) for name in keys}
+    written = [7 * count for (role, _), _, count in arrays if role in ("output", "inout")]
+    assert (found["items"], found["precision"]) == ([*written, 1][0], "float32")
+    assert found["bytes"] == nbytes["input"] + nbytes["output"] + 2 * nbytes["inout"]
+    assert found["footprint_bytes"] == sum(nbytes.values())
 
 
 def test_limits_of_the_gpu_are_constraints():
