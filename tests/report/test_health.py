@@ -88,6 +88,17 @@ def test_an_older_major_version_of_the_driver_is_a_complaint(driver, said):
     assert len(big.worst_problems) == (big.problems if said else 0)
 
 
+def test_rows_that_pairs_measured_on_another_card_tell_how_far_visits_lie_apart():
+    made = study(gpus=("big",))
+    rows = made.sweeps["big"]
+    for card, count in ((rows["card"].iloc[0], 0), ("f" * 16, (rows["status"] == "ok").sum())):
+        again = rows.assign(card=card, time_ms=1.1 * rows["time_ms"])
+        pairs = {"big": again[again["status"] == "ok"].drop(columns=["sweep_ms"], errors="ignore")}
+        (found,) = sweep_health.of_studies([dataclasses.replace(made, pairs=pairs)])
+        told = (count, pytest.approx(0.1), pytest.approx(0.1)) if count else None
+        assert found.repeats == told
+
+
 def test_a_sound_sweep_is_well():
     found = of(sweep())
     assert (found.verdict, found.complaints) == ("sound", [])

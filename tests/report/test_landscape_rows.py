@@ -101,6 +101,16 @@ def test_what_else_is_known_of_a_row_comes_back_beside_its_time():
         assert shown["standard error"] <= max(0.1, row["relative_error"] * 100 * 10 / 3)
 
 
+def test_the_lead_counts_what_is_near_the_best():
+    made = study(gpus=("big",))
+    rows = made.sweeps["big"]
+    times = rows.groupby("n").cumcount().map({0: 1.0, 1: 1.015, 2: 1.1})
+    made.sweeps["big"] = rows.assign(time_ms=times.where(rows["time_ms"].notna()))
+    lead = landscape.landscape(made).blocks[0].lead
+    assert "3 configurations (3 ok), 2 of them within 2 % of the best. " in lead
+    assert "The slowest with repeats takes 1.10 times as long as the best." in lead
+
+
 def test_what_another_tool_did_not_state_is_left_out_of_the_panel():
     made = study(gpus=("big",))
     rows = made.sweeps["big"]
