@@ -15,7 +15,6 @@ from launchwise.cli.app import main
 from launchwise.cli.words import read_experiment
 from launchwise.experiment import load
 from launchwise.exporting.exports import write_answers
-from launchwise.exporting.few import build_of
 from launchwise.learning.answers import MEASURED
 
 CASES = read_yaml(ROOT / "tests/cli/data/loads.yaml")
@@ -160,7 +159,7 @@ def test_worth_weighs_the_answers_that_recommend_gives(loaded, capsys):
 def test_a_table_of_few_builds_holds_no_other(loaded, tmp_path):
     settings = read_experiment([loads.Path("config.yaml")], loads.Path.cwd(), STUDY)
     whole = loads.Loaded(STUDY, "mine", [GPU], settings, "export").table
-    used = {}
+    spec, used = whole.spec, {}
     for most in (1, 2):
         table, said = loads.few_builds(STUDY, most, "mine", [GPU], settings)
         assert " of the best speed of loads/mine.csv on card.sm16" in said[0]
@@ -171,7 +170,7 @@ def test_a_table_of_few_builds_holds_no_other(loaded, tmp_path):
             for n in (entry.problem[0], entry.problem[0] + 1):
                 problem = {"n": n, "dtype": "float32", "order": 8}
                 given, unknown = answer(GPU, **problem), answer("another", **problem)
-                used[most] |= {build_of(each, table.spec) for each in (given, unknown)}
+                used[most] |= {spec.build_choice(spec.neutral | each) for each in (given, unknown)}
                 own = table.answer(GPU, problem).suggestions[0].configuration
                 assert own.items() <= given.items()
     # Without a load each measured problem counts once, and no other.
@@ -179,7 +178,8 @@ def test_a_table_of_few_builds_holds_no_other(loaded, tmp_path):
     own = [one for one in whole.entries if one.device == whole.number(GPU)]
     assert counts == {one.problem: 1 for one in own if one.basis == MEASURED}
     assert len(counts) < len(own)
-    every = {build_of(whole.configuration(entry.choice), whole.spec) for entry in whole.entries}
+    taken = (whole.configuration(entry.choice) for entry in whole.entries)
+    every = {spec.build_choice(spec.neutral | each) for each in taken}
     assert len(used[1]) == 1 < len(every)
     assert used[1] <= used[2] <= every
 
