@@ -61,7 +61,6 @@ def _gpus(words: Sequence[str]) -> dict[str, str]:
 
 
 def wanted_complaints(words: Sequence[str] | None) -> list[str]:
-    """Complaints of ``--fail-on``; the usual ones without it."""
     if words is None:
         return USUAL_COMPLAINTS
     if NOTHING in words and len(words) > 1:

@@ -111,7 +111,6 @@ def answered(
 
 
 def libraries(study: str, gpus: Sequence[str], experiment: Experiment) -> list[pd.DataFrame]:
-    """Pairs of a study's libraries on those of some GPUs that have them."""
     spec = experiment.specs[experiment.studies[study].workload]
     paths = [experiment.root / "results" / "peers" / gpu / f"{study}.parquet" for gpu in gpus]
     return [read_table(path, peers_schema(spec)) for path in paths if path.is_file()]

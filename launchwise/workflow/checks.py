@@ -168,8 +168,10 @@ def _check_published(experiment: Experiment) -> None:
 def _check_guesses(experiment: Experiment) -> None:
     for workload, sweep in experiment.sweeps.items():
         guesses, key = sweep.strategy.guesses, f"sweeps.{workload}.strategy.guesses.model"
-        measured = [gpu for gpu in _live(experiment) if workload in experiment.workloads_of(gpu)]
-        if guesses is None or not measured:
+        if guesses is None:
+            continue
+        live = [name for name, gpu in experiment.settings.gpus.items() if gpu.source == "live"]
+        if not (measured := [gpu for gpu in live if workload in experiment.workloads_of(gpu)]):
             continue
         made = PRODUCT.fullmatch(guesses.model.rstrip("/"))
         if made is None:
@@ -182,10 +184,6 @@ def _check_guesses(experiment: Experiment) -> None:
         if both := [gpu for gpu in measured if gpu in experiment.gpus_of(study)]:
             message = f"{study} learns from the sweep of {both[0]}, which the guesses are for"
             raise experiment.error(key, f"{message}: name other GPUs in studies.{study}.gpus")
-
-
-def _live(experiment: Experiment) -> list[str]:
-    return [name for name, gpu in experiment.settings.gpus.items() if gpu.source == "live"]
 
 
 def check_models(experiment: Experiment) -> None:

@@ -206,7 +206,6 @@ class Cluster:
         return limit_minutes(seconds, self.shards(gpu, workload), attempt)
 
     def memory_mb(self, gpu: str, workload: str, attempt: int) -> int:
-        """Memory of one shard, 1e6 B."""
         experiment, key = self._experiment, self._key(gpu, workload)
         if key not in self._memory_mb:
             blocks = experiment.blocks_of(gpu, workload)

@@ -27,8 +27,6 @@ MAX_CHOICES = 64  # Most combinations of types that are compared
 
 @dataclass(frozen=True)
 class Launched:
-    """A kernel of a variant, and the arguments that it gets."""
-
     variant: str
     step: Step
     name: str

@@ -114,7 +114,7 @@ def read_source(path: Path, own: str | None = None, wanted: str | None = None) -
     """Kernels and constant memory of a CUDA file. What stands below ``#ifdef X`` is left out where
     the file does not define X, unless the kernel that is ``wanted``, or any, stands there alone.
     ``own`` is the CUDA text that a file of another language holds. Raises UserError when it cannot
-    be read, has no kernel, or is nested too deep."""
+    be read or has no kernel."""
     text, headers = with_headers(path, own)
     if "__global__" not in text:
         raise UserError(path, "", "has no kernel: no function is __global__")
