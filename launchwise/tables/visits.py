@@ -120,8 +120,7 @@ def errors_near(known: pd.DataFrame, asked: pd.DataFrame, by: str) -> np.ndarray
     if known.empty or asked.empty:
         return np.full(len(asked), np.nan)
     count = min(len(known), NEAREST + int(known["problem"].value_counts().iloc[0]))
-    near = KDTree(known[PLACE]).query(asked[PLACE], k=count)[1]
-    near = near.reshape(len(asked), count)
+    near = KDTree(known[PLACE]).query(asked[PLACE], k=count)[1].reshape(len(asked), count)
     apart = known[by].to_numpy()[near]
     apart[known["problem"].to_numpy()[near] == asked["problem"].to_numpy()[:, None]] = np.nan
     apart[np.isfinite(apart).cumsum(axis=1) > NEAREST] = np.nan
@@ -159,12 +158,13 @@ def say_errors(
     """
     places, twice = _places(times[times["time_ms"].notna()], spec), _twice(times, spec)
     siblings = twice.drop(columns=PLACE).sort_values("log")
-    known = [twice]
-    if twice["problem"].nunique() < FEWEST:
-        known += _apart_from(_twice(each, spec) for each in others)
 
     def between(by: str) -> pd.Series:
-        found = pd.Series(_digits(_mean_errors(known, places, by), 3), places.index)
+        found = pd.Series(np.nan, places.index)
+        for timer, asked in places.groupby("timer"):
+            few = twice.loc[twice["timer"] == timer, "problem"].nunique() < FEWEST
+            beside = _apart_from(_twice(each, spec) for each in others) if few else []
+            found[asked.index] = _digits(_mean_errors([twice, *beside], asked, by), 3)
         return found.fillna(times["error"]).reindex(times.index)
 
     one, whole = between("apart"), between("away")
