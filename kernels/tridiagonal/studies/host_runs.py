@@ -45,8 +45,8 @@ READ = (
 """Columns of a sweep that the sections read beside keys and stages."""
 
 JUDGED = (
-    "Times from pairs are judged: they have the ratio that was measured in pairs, at the level of "
-    "the sweep, so that no row of the sweep has them."
+    "Times are judged: those from pairs have the ratio that was measured in pairs, at the level of "
+    "the sweep; those of the sweep are at the level of pairs where several studies compared a size."
 )
 """What a page says beside judged times."""
 
