@@ -101,27 +101,28 @@ def _expected(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Times of configurations and of the best that are expected: by the model where an entry holds
     what it says, else by the device's judge; without one nothing is. ``known``: problems that need
-    neither."""
+    neither. A problem whose answer has no time weighs what its nearest entry with one does."""
     found = np.full((len(shapes), len(table.configurations)), math.inf)
     best = np.full(len(shapes), math.nan)
     places, others = list(table.stored.candidates), list[int]()
     for row, shape in enumerate(shapes):
         entry = table.known.get((device, shape))
         if entry is not None and entry.losses:
-            losses = np.array(entry.losses, dtype=float) / THOUSANDTHS
-            found[row, places] = (entry.time_ms or math.nan) * growth(losses)
+            found[row, places] = growth(np.array(entry.losses, dtype=float) / THOUSANDTHS)
+            best[row] = entry.time_ms or math.nan
         elif shape not in known:
             others.append(row)
-    own = [one for one in table.entries if one.device == device and one.time_ms is not None]
     judged = table.expected(device, [shapes[row] for row in others])
-    if judged is not None and own:
-        apart = distances([shapes[row] for row in others], [entry.problem for entry in own])
-        for row, at, near in zip(others, apart.argmin(axis=1), apart.min(axis=1), strict=True):
-            if near < math.inf:
-                best[row] = table.time_at(own[at], table.problem(shapes[row])) or math.nan
+    if judged is not None:
         least = np.fmin(judged.losses.min(axis=1, initial=math.inf), judged.usual_losses)
-        grown = growth(judged.losses - least[:, None])
-        found[np.ix_(others, places)] = best[others][:, None] * grown
+        found[np.ix_(others, places)] = growth(judged.losses - least[:, None])
+    own = [one for one in table.entries if one.device == device and one.time_ms is not None]
+    untimed = (np.isnan(best) & np.isfinite(found).any(axis=1) & bool(own)).nonzero()[0].tolist()
+    apart = distances([shapes[row] for row in untimed], [entry.problem for entry in own])
+    for row, each in zip(untimed, apart, strict=True):
+        if each.min() < math.inf:
+            best[row] = table.time_at(own[each.argmin()], table.problem(shapes[row])) or math.nan
+    found *= best[:, None]
     return np.where(np.isnan(found), math.inf, found), best
 
 
@@ -242,8 +243,7 @@ class Weighed:
 
     def steps(self, sizes: Sequence[int]) -> list[Step]:
         """The sets of so many builds; of all there are where that is less, none without any."""
-        builds = self.builds()
-        if not builds:
+        if not (builds := self.builds()):
             return []
         costs = np.concatenate(
             [
@@ -341,6 +341,7 @@ def _entry(entry: Entry, device: int, times: np.ndarray) -> Entry:
         entry.choosing(choice, time_ms, why),
         device=device,
         usual=0,
+        time_ms=entry.time_ms and time_ms,
         gain=first_ms / time_ms if math.isfinite(first_ms) else None,
         improvement=None,
         paired=False,

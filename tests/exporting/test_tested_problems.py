@@ -170,15 +170,10 @@ def test_few_builds_are_as_sure_as_blind_tests_say(final, times):
     alike = Judge((0,), (-1,), (0.0,), (0,), (0,), (0.0,))
     table = answer_table(final, "tiles")
     table = changed(table, devices=tuple(replace(one, judge=alike) for one in table.devices))
+    own = [one for one in table.entries if not one.device]
     swept, unmeasured = (
-        [
-            one.problem
-            for one in table.entries
-            if not one.device and (one.basis == MEASURED) is known
-        ]
-        for known in (True, False)
+        [one.problem for one in own if (one.basis == MEASURED) is known] for known in (True, False)
     )
-
     # Of problems that were all measured nothing is expected.
     sure, wide = (
         Weighed.of(table, [0], dict.fromkeys(shapes, 1), {0: times[GPU]}).steps([2])[0]
