@@ -91,9 +91,9 @@ class Loaded:
         own = (one for one in self.table.entries if one.device in places)
         return {one.problem: 1 for one in own if one.basis == MEASURED}
 
-    def judged(self, gpu: str) -> pd.DataFrame | None:
+    def judged(self, gpu: str, columns: Sequence[str] | None = None) -> pd.DataFrame | None:
         path = self._root / "results" / "times" / gpu / f"{self.study}.parquet"
-        return read_table(path, times_schema(self.spec)) if path.is_file() else None
+        return read_table(path, times_schema(self.spec), columns) if path.is_file() else None
 
     def tuning_s(self, gpu: str) -> float | None:
         path = self._root / "results" / "sweeps" / gpu / f"{self.spec.workload}.parquet"
@@ -103,7 +103,8 @@ class Loaded:
         return measuring_s(rows["measured_at"].tolist())
 
     def weighed(self) -> Weighed:
-        numbers = {self.table.number(gpu): self.judged(gpu) for gpu in self.gpus}
+        columns = [*self.spec.key_columns, "time_ms"]
+        numbers = {self.table.number(gpu): self.judged(gpu, columns) for gpu in self.gpus}
         judged = {at: one for at, one in numbers.items() if at is not None and one is not None}
         devices = [at for at in numbers if at is not None]
         return Weighed.of(self.table, devices, self.counts(), judged)

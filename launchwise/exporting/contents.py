@@ -233,10 +233,10 @@ class Contents:
     ) -> Columns:
         """Problems on a device, each with a configuration of it, for expressions."""
         names = [*self.parameters, *self.tunables]
-        rows = ((*shape, *choice) for shape, choice in zip(shapes, choices, strict=True))
+        columns = [*zip(*shapes, strict=True), *zip(*choices, strict=True)]
         arrays = {
             name: np.array(values, dtype=object if name in self.texts else np.int64)
-            for name, values in zip(names, zip(*rows, strict=True), strict=True)
+            for name, values in zip(names, columns, strict=True)
         }
         facts = self.devices[device].named_facts
         return Columns(dict(self.formulas.derived), {**arrays, **facts})
