@@ -17,24 +17,28 @@ from launchwise.workloads.spec import load_spec
 TIMES = {(16, 1): 1.0, (16, 2): 0.9, (32, 1): 0.8, (32, 2): 0.7}
 
 
-def imported(tmp_path, times, *conditions):
-    """The import of a cache of two tunables, bx and by, with its space."""
-    entries = {f"{x},{y}": {"bx": x, "by": y, "time": time} for (x, y), time in times.items()}
+def imported(tmp_path, times, *conditions, failed=()):
+    """The import of two caches of two tunables, bx and by, with their space; of the second card
+    some rows ``failed``."""
     header = {"problem_size": [64, 64], "tune_params_keys": ["bx", "by"], "tune_params": {}}
-    content = foreign.cache("NVIDIA A100-PCIE-40GB", cache=entries, **header)
     parameters = [
         {"Name": name, "Type": "int", "Values": values, "Default": default}
         for name, values, default in (("bx", "[16, 32, 64]", 16), ("by", "[1, 2]", 1))
     ]
     listed = [{"Expression": text, "Parameters": ["bx", "by"]} for text in conditions]
     space = {"ConfigurationSpace": {"TuningParameters": parameters, "Conditions": listed}}
-    files = [foreign.write(tmp_path / "c.json", content)]
+    files = []
+    for device, lost in (("NVIDIA A100-PCIE-40GB", ()), ("Tesla V100-PCIE-16GB", failed)):
+        own = {**times, **dict.fromkeys(lost, "InvalidConfig")}
+        rows = {f"{x},{y}": {"bx": x, "by": y, "time": time} for (x, y), time in own.items()}
+        content = foreign.cache(device, cache=rows, **header)
+        files.append(foreign.write(tmp_path / f"{len(files)}.json", content))
     places = (tmp_path / "workloads", tmp_path / "gpus")
     return import_sweeps(files, "t", *places, space=foreign.write(tmp_path / "t1.json", space))
 
 
 def test_a_condition_that_a_row_breaks_is_said_with_the_row(tmp_path):
-    found = imported(tmp_path, TIMES, "bx * by <= 32", "bx >= 16")
+    found = imported(tmp_path, TIMES, "bx * by <= 32", "bx >= 16", failed=[(32, 2)])
     notes = [line for line in told(found) if line.startswith("note: ")]
     assert (
         "note: condition 'bx * by <= 32' of T1: 1 of 4 rows break it, such as bx=32, by=2" in notes
@@ -70,7 +74,7 @@ def test_failed_rows_that_break_a_condition_are_left_out(tmp_path):
     times = {**TIMES, (64, 1): 0.6, (64, 2): "InvalidConfig"}
     found = imported(tmp_path, times, "bx * by <= 64")
     assert load_spec(found.folder).constraints == ["bx * by <= 64"]
-    assert found.rows == {"a100_pcie_40gb": {"ok": 5}}
+    assert found.rows["a100_pcie_40gb"] == {"ok": 5}
     assert "1 failed rows break a condition and are left out, such as bx=64, by=2" in found.notes
 
 
