@@ -74,6 +74,7 @@ class TuningGain:
     best: float  # speeds: NaN where there is none
     recommended: float  # by the answering model
     best_interval: Interval  # 95 %, bootstrap over the problems; None for fewer than five
+    recommended_interval: Interval
     enough: str = ""  # of simple rules that the recommended is not surely faster than
 
     @property
@@ -113,6 +114,7 @@ def tuning_gain(study: StudyData) -> TuningGain | None:
         best=speeds.get(ORACLE, math.nan),
         recommended=speeds.get(name, math.nan),
         best_interval=means.interval(ORACLE) if ORACLE in speeds else None,
+        recommended_interval=means.interval(name),
         enough=", ".join(filter(None, (_beside(means, name, rule) for rule in RULES))),
     )
 
