@@ -104,10 +104,9 @@ class Loaded:
 
     def weighed(self) -> Weighed:
         columns = [*self.spec.key_columns, "time_ms"]
-        numbers = {self.table.number(gpu): self.judged(gpu, columns) for gpu in self.gpus}
-        judged = {at: one for at, one in numbers.items() if at is not None and one is not None}
-        devices = [at for at in numbers if at is not None]
-        return Weighed.of(self.table, devices, self.counts(), judged)
+        own = {self.table.number(gpu): self.judged(gpu, columns) for gpu in self.gpus}
+        judged = {at: one for at, one in own.items() if at is not None and one is not None}
+        return Weighed.of(self.table, [at for at in own if at is not None], self.counts(), judged)
 
 
 def is_it_worth(

@@ -257,9 +257,8 @@ class Weighed:
                 for at, one in self.times.items()
             ]
         )
-        allowed = sorted({min(size, len(builds)) for size in sizes})
         found = []
-        for columns in chosen(costs, allowed):
+        for columns in chosen(costs, sorted({min(size, len(builds)) for size in sizes})):
             first = columns[int(np.argmin(costs[:, columns].sum(axis=0)))]
             ordered = [first, *(each for each in columns if each != first)]
             places = tuple(place for each in ordered for place in builds[each])
