@@ -148,7 +148,6 @@ def as_json_text(found: Sequence[Rechecked]) -> str:
 
 
 def as_text(found: Sequence[Rechecked]) -> str:
-    """Lines for a terminal: a verdict per problem, stale ones first, and what has changed."""
     return "\n".join("\n".join(_lines(each)) for each in found)
 
 
