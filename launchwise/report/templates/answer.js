@@ -195,13 +195,14 @@
     }
     head.append(titles);
     const body = element("tbody");
+    // One precision for the column, that of the surest time: by fewer digits a slower one may look faster.
+    const digits = Math.max(3, ...rows.filter(([, , low]) => (low ?? null) !== null).map(([, ...limits]) => sure(...limits)));
     rows.forEach(([choice, ms, low = null, high = null, isLibrary = false], place) => {
       const line = element("tr");
       const name = element("th", isLibrary ? choice : words(choice));
       name.scope = "row";
       const kinds = [isLibrary ? "in pairs" : "", choice === entry[USUAL] ? "usual choice" : "", choice === data.baseline ? "baseline" : ""].filter((one) => one);
       if (kinds.length) name.append(" ", element("span", `(${kinds.join(", ")})`, "unit"));
-      const digits = place ? sure(ms, low, high) : sure(ms, entry[LOW], entry[HIGH]);
       const took = element("td", number(ms, digits));
       // Limits of a measured time are beside the first, without what both have in common.
       const beside = place && (measured || isLibrary);
