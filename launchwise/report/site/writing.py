@@ -182,6 +182,11 @@ def script(path: str, value: Any) -> dict[str, str]:
 def _frame(page: Page, pages: Sequence[Page], places: Mapping[str, str], run: Run) -> Frame:
     first = {each.study: each for each in reversed(pages) if each.study}
     own = [each for each in pages if each.study and each.study == page.study]
+    parts = [_link(page, each, each.name) for each in own]
+    others = [each for each in own[1:] if each.path != page.path]
+    parts += [
+        Link(s.title, f"{page.root}{one.path}#{s.id}") for one in others for s in one.sections
+    ]
     return Frame(
         root=page.root,
         pages=[_link(page, each, each.name) for each in pages if not each.study],
@@ -189,7 +194,7 @@ def _frame(page: Page, pages: Sequence[Page], places: Mapping[str, str], run: Ru
             _link(page, first[study], first[study].title)
             for study in dict.fromkeys(each.study for each in pages if each.study)
         ],
-        parts=[_link(page, each, each.name) for each in own],
+        parts=parts,
         name=page.study or OVERVIEW,
         citation=run.citation,
         bibtex=run.bibtex,

@@ -255,10 +255,10 @@
     url.search = carried;
     link.href = url;
   });
-  // A link into a closed fold would lead nowhere.
+  // A link into a closed fold would lead nowhere, as would one to a section that holds nothing else.
   const reveal = () => {
     const id = decodeURIComponent(location.hash.slice(1).split("?")[0]);
-    const target = id && document.getElementById(id);
+    const target = document.getElementById(id);
     document.querySelector(".gone")?.remove();
     if (id && !target) {
       const gone = document.createElement("p");
@@ -266,7 +266,7 @@
       gone.textContent = `This page holds no part “${id}”; the link is older, or its study is not in this report.`;
       document.querySelector("main").prepend(gone);
     }
-    for (let node = target; node; node = node.parentElement) {
+    for (let node = target?.querySelector(":scope > h2 + details:last-child") ?? target; node; node = node.parentElement) {
       if (node.tagName === "DETAILS") node.open = true;
     }
   };
