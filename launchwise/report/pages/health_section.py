@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
@@ -245,10 +246,16 @@ def anew_settings(
 
 
 def provenance(run: Run) -> Section:
-    """This run, as a file."""
-    text = json.dumps(asdict(run), indent=1, sort_keys=True)
+    """This run, as a file; how it is written again, and where what it stands on lies."""
+    files = ["--configfile", *run.settings_files] if run.settings_files else []
+    again = Text(shlex.join(["snakemake", "--cores", "all", *files, "--", "report"]), "code")
+    text = json.dumps(asdict(run), indent=1, sort_keys=True) + "\n"
     title = "Commit, settings, seed and packages of this report (JSON)"
-    return Section("provenance", "Provenance", [File(PROVENANCE, title, f"{text}\n")])
+    return Section("provenance", "Provenance", [Text(WHERE), again, File(PROVENANCE, title, text)])
 
 
+WHERE = (
+    "Rows of every sweep, sources and licences: data/README.md of the repository. Core-seconds of "
+    "each stage: results/work. This report is written by:"
+)
 PROVENANCE = "data/provenance.json"  # Path of the facts of the run, below the report's folder
