@@ -33,7 +33,7 @@ def comparable(measurements: pd.DataFrame, domain: Domain) -> tuple[pd.DataFrame
 class Untuned(Recommender):
     """The workload's baseline configuration, for every problem."""
 
-    title = "untuned"
+    title = "baseline"
 
     def judge(self, rows: pd.DataFrame) -> Judgement:
         """Score 0 for the baseline, 1 for every other row."""

@@ -174,7 +174,7 @@ def test_every_panel_is_valid_plotly_and_has_its_element(files):
 
 def test_numbers_reach_the_page(page):
     # The best of the smaller size, 5 ms instead of 4 of the larger; usual: 2 and 8 ms.
-    row = ["big", "kNN", "0.894", "1.79", "2", "–", "untuned", "0.500", "1.00"]
+    row = ["big", "kNN", "0.894", "1.79", "2", "–", "baseline", "0.500", "1.00"]
     assert row in rows_of(rule.sure(study()), "What answers reach")
     assert "missed" not in page
     # The best of big on its slice: NARROW takes 2.5 times as long there, WIDE is the best.

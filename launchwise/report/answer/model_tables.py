@@ -91,8 +91,8 @@ NOTE = (
     "Fraction of the best: least time over time of the recommendation; without a time it is 0. "
     "Improvement: baseline time over time of the recommendation. Near: within {near} % of the best "
     f"time. Usual choice: {{usual}}. Slower: by more than {HARM_PERCENT:g} %. Bold: the best model "
-    "of a column, and those whose mean cannot be told apart from it. Grey: baselines; "
-    "untuned: the declared one. Least: speed-up at the problem that gains least."
+    "of a column, and those whose mean cannot be told apart from it. Grey: simple rules; the "
+    "baseline is the declared one. Least: speed-up at the problem that gains least."
 )
 
 
