@@ -71,7 +71,7 @@ def test_the_study_has_every_time_and_what_it_means():
     data = made(rows({"learnt": [1, 3], "roofline": [0.1, 0.2]}, [2, 4]))
     section = published_times(data)
     assert section.id == "tiny-against"
-    found = [rest for _, rest in statements(section)]
+    found = [rest for _, rest in statements(section.blocks[1].blocks)]
     assert any("unknown number of time steps" in each for each in found)
 
 

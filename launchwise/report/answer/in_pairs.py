@@ -42,12 +42,11 @@ NOTE = (
     "same precision. A gain is the median over rounds of the other's time divided by that of the "
     "fastest of the sweep, which chose before, or of the usual choice; where these are one "
     "configuration, it is 1. But for libraries, problems count where the usual choice and today's "
-    "fastest ran; a design has its fastest row of the rounds. Discarded: SM clocks differ by more "
-    f"than {100 * Confirmation().clock_tolerance:g} %, or heat or a weak supply held the card "
-    "back. A power cap discards none: it lowers the clocks of both. Intervals (95 %) hold another "
-    f"visit, those over libraries these rounds alone; less than {LEAST_ROUNDS} rounds give none. A "
-    f"tie lies within {100 * EQUAL:g} % of 1. One timer took all rounds of a problem, of short "
-    "runs not always the sweep's: events hold what the host's launch takes, replayed graphs do not."
+    "fastest ran; a design has its fastest row. Discarded: SM clocks differ by more than "
+    f"{100 * Confirmation().clock_tolerance:g} %, or heat or a weak supply held the card back; a "
+    "power cap lowers the clocks of both. Intervals (95 %) hold another visit, over libraries "
+    f"these rounds alone, of {LEAST_ROUNDS} rounds or more. A tie lies within {100 * EQUAL:g} %. "
+    "One timer took all rounds of a problem: events hold the host's launch, replayed graphs do not."
 )
 
 OVERVIEW = [

@@ -18,7 +18,7 @@ from launchwise.learning.merit import geometric_mean
 from launchwise.learning.prediction_errors import ALL
 from launchwise.learning.row_arrays import least_ms
 from launchwise.report import numbers, wording
-from launchwise.report.blocks import Block, Bullets, Section, Text
+from launchwise.report.blocks import Block, Bullets, Fold, Section, Text
 from launchwise.report.fields import decimals, field, grouped, table_of
 from launchwise.report.study_tables import StudyData, remembered
 
@@ -107,10 +107,10 @@ def published_times(study: StudyData) -> Section | None:
     told = {*every.loc[every["predictor"] == LEARNT, "series"]}
     titles = dict.fromkeys(one.title for one in series if one.title in told)
     title = "Predictions against published run times"
+    notes = [*dict.fromkeys((f"{one.title}:", one.note) for one in series if one.note)]
     blocks: list[Block] = [
         table_of(f"{title}, per series", PUBLISHED, [judged(every, one) for one in titles]),
-        Text(PUBLISHED_NOTE, "note"),
-        Bullets([*dict.fromkeys((f"{one.title}:", one.note) for one in series if one.note)]),
+        Fold("How they were predicted", [Text(PUBLISHED_NOTE, "note"), Bullets(notes)]),
     ]
     return Section(f"{study.name}-against", title, blocks)
 

@@ -187,11 +187,11 @@ def tunables(study: StudyData) -> Section | None:
 
 
 NOTE = (
-    "Time with the best single value of a tunable at each problem, all others chosen freely, over "
-    "the best time of the variants that have it: geometric mean, and the problem that loses most. "
-    "Problems count where two values were tried with the other settings of the fastest; of values "
-    "timed at the most of these the best is named. Tried with fewer settings than others, it may "
-    "lose less than stated. A tunable that loses little need not be tuned."
+    "Time with a tunable's best single value at every problem, all others chosen freely, over the "
+    "best time of the variants that have it: geometric mean, and the problem that loses most. "
+    "Problems count where two values were tried with the fastest's other settings; of values timed "
+    "at the most of these the best is named. Tried with fewer settings, it may lose less than "
+    "stated. What loses little need not be tuned."
 )
 
 

@@ -92,18 +92,15 @@ def data(
 ) -> dict[str, Any]:
     """Data of the lookup for the page's script, as JSON values.
 
-    Configurations are listed once; ``entries`` hold, in this order: GPU, problem, basis,
-    configuration, the usual one, time (ms) and its limits, gain and its limits, improvement and its
-    limits, whether the gains were measured in pairs, whether a blind test alone measured it, the
-    other configurations, each with time and limits, if it has any, by which work its time is
-    scaled, how many measured configurations are as good, and how many times its time the slowest
-    takes that cannot be told apart. GPUs, problems, bases and configurations are places in their
-    lists. Values that the page offers as a choice have no limit among ``limits``. ``sweeps``: how
-    sound those of the report are. ``hosted`` says whether host code names macros; ``several`` has a
-    sentence on each variant that replaces several launches; ``doubts``, ``launches``, ``macros``,
-    ``tested``, ``libraries``, ``rule``, ``judges``, ``covered`` and ``heldOut`` are what functions
-    of these names return; ``kinds`` are those of problems that libraries serve otherwise. ``why``
-    says of each entry why it is the answer, where another objective than time chooses.
+    GPUs, problems, bases and configurations are listed once, and places in their lists elsewhere.
+    ``entries`` hold: GPU, problem, basis, configuration, the usual one, time (ms) and its limits,
+    gain and its limits, improvement and its limits, whether the gains were measured in pairs,
+    whether a blind test alone measured it, the other configurations with times and limits, by which
+    work its time is scaled, how many measured ones are as good, and how many times its time the
+    slowest takes that cannot be told apart. What the page offers as a choice has no limit among
+    ``limits``. ``several`` has a sentence on each variant that replaces several launches; ``why``
+    says of each entry why it is the answer, where another objective than time chooses. Other parts
+    are what functions of these names return. ``sweeps``: how sound those of the report are.
     """
     answers = study.answers
     assert study.table

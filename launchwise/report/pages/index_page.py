@@ -143,10 +143,10 @@ def _libraries(study: StudyData, gpu: str) -> Iterator[str]:
 GAIN_NOTE = (
     "Best and recommended are relative to the usual choice, over test problems of each study's "
     "first split on its first whole card (geometric means, bootstrap over problems). The fixed "
-    "choice and that of the nearest size need no model. As good: the recommended is surely at most "
+    "choice and the nearest size need no model. As good: the recommended is surely at most "
     f"{100 * EQUAL:g} % faster; undecided: the interval of their ratio holds 1. Libraries that are "
-    "faster somewhere: in pairs, all problems. Host timed, too: times include copies and work of "
-    "the host, and hosts differ, so that they give no ratio of GPUs."
+    "faster somewhere: in pairs, all problems. Host timed, too: times include the host's work, and "
+    "hosts differ, so that they give no ratio of GPUs."
 )
 
 HOSTED = "host timed, too"  # Hosts of two GPUs differ, so that a ratio would not be the GPUs'
@@ -232,16 +232,13 @@ def named_gpus(gpus: Sequence[str]) -> str:
 
 
 BLIND_NOTE = (
-    "Problems were drawn at random from the ranges of each study: none is among the rows that it "
-    "learnt from, nor had been measured on that GPU. The answers were recorded with a digest and "
-    "the commit. Then these problems were "
-    "measured in full, and answer, usual choice and fastest configuration were timed in pairs. "
-    "Mean, percentile and speed are from these pairs; the best is the fastest of at most eight "
-    "configurations that ran in them, so fractions are upper bounds. The best of five measurements "
-    "is from single rows of the test's sweep. "
-    "Slower: slower than the usual choice by more than 2 %. Kept: the answer was the usual choice; "
-    "missed: of these, problems whose best configuration is more than 5 % faster. "
-    "New: the models had read no row of this GPU when they answered."
+    "Problems were drawn at random from each study's ranges, none of them learnt from or measured "
+    "on that GPU before. Once the answers were written down, they were measured in full; answer, "
+    "usual choice and fastest configuration ran in pairs, which mean, percentile and speed are "
+    "from. The best is of at most eight configurations, so fractions are upper bounds; that of "
+    "five measurements is from single rows. Slower: than the usual choice, by more than 2 %. Kept: "
+    "the answer was the usual choice; missed: of these, problems whose best configuration is more "
+    "than 5 % faster. New: the models had read no row of this GPU when they answered."
 )
 
 BLIND = [

@@ -208,8 +208,7 @@ def of_study(
 
 
 def _cited(study: StudyData) -> Iterator[str]:
-    """Authors and title of what the study's published tables are of: what sources of the same
-    authors begin with, before the place in the text."""
+    """Authors and title of the study's published tables: what their sources begin with."""
     every = read_tables(study.folder).values() if study.folder else ()
     works: dict[str, list[str]] = {}
     for source in (row.get("source", "") for records in every for row in records):

@@ -69,10 +69,7 @@ def blocks(
     counts = run["training"]
     removed = counts["removed"]["global"]
     return [
-        Text(
-            f"Published: {results[0]['source'].rpartition(', table')[0]}. Other GPUs and an "
-            "OpenMP program: compare trends, not times."
-        ),
+        Text("Other GPUs and an OpenMP program: compare trends, not times."),
         _table(study, recipe, results),
         Text(
             "Ours: the recipe of config/paper.yaml, with the paper's eleven features, one filter "

@@ -196,10 +196,7 @@ def borrowed(
 
 
 PAPER = "RTX 2080 Ti"
-NOTE = (
-    "A loss on our GPUs is told where both m ran in pairs there; it may be within the error of the "
-    "times where they tie, and is counted as large only beyond it."
-)
+NOTE = "Losses here: where both m ran in pairs; above: beyond the errors of both times."
 
 
 def _ours(losses: pd.DataFrame) -> dict[str, Any]:
