@@ -111,6 +111,7 @@ def gains_in_pairs(study: StudyData) -> Section | None:
 
 
 def _overview(study: StudyData, gpu: str, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    sweep_ms = 60e3 * (gpu_minutes(study.sweeps[gpu]) or np.nan)
     for (of, over), group in groupby(rows, itemgetter("of", "over")):
         members = pd.DataFrame(list(group))
         known = members[members["gain"].notna()]
@@ -118,7 +119,6 @@ def _overview(study: StudyData, gpu: str, rows: list[dict[str, Any]]) -> Iterato
         tried = (members["rounds"] + members["thrown"]).sum()
         # Over the usual choice and the baseline: what a launch saves, ms.
         saved = known["saved_ms"].mean() if over in (USUAL, BASELINE) else 0.0
-        sweep_ms = 60e3 * (gpu_minutes(study.sweeps[gpu]) or np.nan)
         yield {
             "paid": np.ceil(sweep_ms / saved) if saved > 0 else None,
             **{"gpu": gpu, "of": of, "over": over, "compared": len(known)},

@@ -236,7 +236,7 @@ def _at_the_edge(study: StudyData, gpu: str) -> str:
     nothing was to be tried."""
     spec, rows, swept = study.spec, study.measured, study.sweeps[gpu]
     rows = rows[rows["gpu"] == gpu]
-    best = rows.sort_values("time_ms", kind="stable").drop_duplicates(study.problem_columns)
+    best = rows.loc[rows["time_ms"].groupby(row_numbers(rows, study.problem_columns)).idxmin()]
     # The baseline is shown everywhere, and may be no candidate.
     rows = rows[~is_baseline(rows, spec)]
     problems, said = row_numbers(rows, study.problem_columns), []
@@ -245,7 +245,7 @@ def _at_the_edge(study: StudyData, gpu: str) -> str:
         tried, fastest = (each.loc[each["variant"].isin(having), name] for each in (swept, best))
         # What is switched on or off has no larger value: 0 is none.
         values = rows[name].where(rows["variant"].isin(having) & (rows[name] > 0))
-        free = (values.groupby(problems).nunique() > 1).any()
+        free = ((own := values.groupby(problems)).max() > own.min()).any()
         if free and (count := int((fastest == (last := tried.max())).sum())):
             said.append(f"{name} ({last}, at {count} of {wording.plural(len(best), 'problem')})")
     if not said:
