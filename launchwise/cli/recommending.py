@@ -148,7 +148,7 @@ def as_text(found: Answer, spec: Spec) -> str:
     if found.outside > 1:
         more = f"{100 * (found.outside - 1):.2g} %"
         by = more if found.outside < 2 else f"a factor of {found.outside:.3g}"
-        lines.append(f"outside of what it measured by {by}")
+        lines.append(f"outside of what was measured by {by}")
     for each in found.suggestions:
         number = f"{each.rank}. " if len(found.suggestions) > 1 else ""
         lines.append(f"{number}{named(each.configuration)}")

@@ -1,8 +1,7 @@
 """A table of answers that any language can look up: problems, configurations, and a default.
 
 A study's product has one (``results/lookup/<study>.json``); ``recommend``, the report and exported
-files answer from it, by the rule of :mod:`launchwise.exporting.lookup`.
-"""
+files answer from it, by the rule of :mod:`launchwise.exporting.lookup`."""
 
 from __future__ import annotations
 
@@ -231,6 +230,13 @@ def answer_of(
     number = table.number(case.gpu)
     if number is None:
         found = answers(final, [case], top, least)[0]
+        asked = tuple(case.problem[name] for name in table.parameters)
+        far = min((one.outside(asked) for one in table.measured), key=lambda one: (one < 1, one))
+        if far != 1:
+            without: dict[str, Any] = dict.fromkeys(("expected_ms", "interval_ms", "gain_interval"))
+            some = [replace(one, **without) for one in found.suggestions]
+            found = replace(found, why=f"{found.why}; {NO_TIME.replace('this', 'any')}")
+            found = table._sure(replace(found, suggestions=some, outside=far), least)
         return replace(found, off=table.off, why=f"{found.why}; {UNLISTED_GPU}")
     found = table.answer(case.gpu, case.problem, least)
     if top == 1:

@@ -90,9 +90,9 @@ def test_how_far_outside_of_the_measured_sizes_a_problem_lies_is_said(project, c
     far = [*ASKED, "n=1025", *BETWEEN[1:]]
     assert main(far) == 0
     said = capsys.readouterr().out
-    assert "beyond what this GPU measured\noutside of what it measured by a factor of 2\n" in said
+    assert "beyond what this GPU measured\noutside of what was measured by a factor of 2\n" in said
     assert main([*ASKED, "n=513", *BETWEEN[1:]]) == 0
-    assert "outside of what it measured by 0.19 %\n" in capsys.readouterr().out
+    assert "outside of what was measured by 0.19 %\n" in capsys.readouterr().out
     assert main([*far, "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert (content["basis"], content["outside"]) == ("beyond", 1026 / 513)

@@ -82,6 +82,10 @@ def test_the_command_has_no_other_answer_than_files_where_no_entry_answers(final
     for one, is_listed in ((table, True), (bare, False)):
         told = answer_of(one, final, Case(UNKNOWN, problem(256)), 1, None).why
         assert told.endswith(UNLISTED_GPU) is not is_listed
+    near, far = (answer_of(bare, final, Case(UNKNOWN, problem(n)), 2, None) for n in (256, 9000))
+    assert (near.outside, [one.expected_ms is None for one in near.suggestions]) == (1, [False] * 2)
+    told = {(one.expected_ms, one.interval_ms, one.gain_interval) for one in far.suggestions}
+    assert (told, far.outside > 4) == ({(None, None, None)}, True)
 
 
 def test_further_suggestions_rest_on_what_the_first_rests_on(final, limited):

@@ -72,8 +72,7 @@ file: "{device}/rows-{tokens * experts}.json"
 key: n // 16
 tunables: {BLOCK_M: bm, GROUP_M: null}
 constants: {SPLIT_K: 1}
-devices: {big: gfx1}
-"""
+devices: {big: gfx1}"""
     values = {name: value for name, value in VALUES.items() if name != "GROUP_M"}
     values["bm"] = values.pop("BLOCK_M")
     files = written(spec, tmp_path, mapping, ("big", problem(3), {}))

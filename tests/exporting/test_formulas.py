@@ -151,8 +151,7 @@ static void show(std::int64_t a, std::int64_t b, std::string_view c) {{
 {written}}}
 int main(int argc, char **) {{
 {calls}    std::cout << detail::ceil_div(1, argc - 1);
-}}
-"""
+}}"""
     wanted = []
     for each in VALUES:
         values = [evaluate(text, each) for text in EXPORTED]

@@ -29,8 +29,7 @@ MAPPING = """\
 file: "dtype={dtype},order={order},device_name={device}.json"
 key: n
 nearest: %s
-devices: {%s}
-"""
+devices: {%s}"""
 
 
 @pytest.fixture(scope="module")
