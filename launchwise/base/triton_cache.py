@@ -57,7 +57,7 @@ def warm_autotune_cache(
     try:
         triton = import_module("triton")
     except ImportError as error:
-        message = f"Triton cannot be imported ({error}): pip install 'launchwise[triton]'"
+        message = f"Triton cannot be imported ({error}): pip install 'triton>=3.6'"
         raise answers.error("", message) from error
     while not hasattr(kernel, "check_disk_cache"):
         if not hasattr(kernel, "fn"):

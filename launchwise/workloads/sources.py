@@ -165,7 +165,7 @@ POWERS_OF_TWO = ("num_warps", "num_ctas")
 REGISTERS = "maxnreg"  # The option that limits registers per thread
 NO_LIMIT = 0  # Its value for no limit, beside configurations that have one
 
-INSTALL = "pip install 'launchwise[triton]'"
+INSTALL = "pip install 'triton>=3.6'"
 MISSING = f"triton is missing: {INSTALL}"
 
 
