@@ -18,8 +18,7 @@ from launchwise.workloads.spec import Spec
 
 COMMAND = "tune"
 
-PREVIEWED = "sm_90"
-"""Architecture for which a dry run lists its jobs where there is no card: they are the same."""
+PREVIEWED = "sm_90"  # For which a dry run lists its jobs where there is no card: they are the same
 
 FAILED = 1  # Exit code when a stage failed, or nothing was verified
 INTERRUPTED = 128  # Added to the number of the signal that stopped it
@@ -28,10 +27,9 @@ NOTHING = "Nothing to be done: every row was measured, and answers are newer tha
 
 
 def as_text(spec: Spec, facts: Mapping[str, Any], pages: Sequence[str]) -> str:
-    lines = [f"{spec.title} on {facts['device_name']}"]
-    for answer in facts["answers"]:
-        lines += _lines(answer, spec)
-    return "\n".join([*lines, *(f"page: {path}" for path in pages)])
+    told = (line for answer in facts["answers"] for line in _lines(answer, spec))
+    first = f"{spec.title} on {facts['device_name']}"
+    return "\n".join([first, *told, *(f"page: {path}" for path in pages)])
 
 
 def complaint(facts: Mapping[str, Any]) -> str:
@@ -85,9 +83,8 @@ def _lines(answer: Mapping[str, Any], spec: Spec) -> list[str]:
 
 
 def _began(sweeps: int) -> str:
-    if not sweeps:
-        return "with nothing known"
-    return f"from {sweeps} sweep{'s' if sweeps > 1 else ''} of other GPUs and problems"
+    words = f"from {sweeps} sweep{'s' if sweeps > 1 else ''} of other GPUs and problems"
+    return words if sweeps else "with nothing known"
 
 
 def _outcome(status: str, outcome: Mapping[str, Any], spec: Spec) -> str:
@@ -123,6 +120,8 @@ def run(asked: Question, as_json: bool) -> int:
         return _failed(str(error))
     if project.why:
         _say(f"searches, since {project.why} (--all measures all)")
+    if left := project.experiment.settings.studies:
+        _say(f"leaves out {', '.join(left)}: studies of the workload run in a project (init)")
     if project.known:
         _say(f"starts from rows of {', '.join(project.known)}")
     line = line_of(project, asked)
@@ -148,10 +147,10 @@ def _failed(words: str, code: int = FAILED) -> int:
 
 
 def _card_here(asked: Question, present: list[Card]) -> tuple[str, UserError | None]:
-    """Architecture of this machine's card, '' where it has not one, and why nothing is measured."""
+    """Architecture of this machine's card, or of which jobs are shown; why nothing is measured."""
     if not present:
         message = f"{NO_GPU}; check --cpu and tune --dry-run need none"
-        return "", UserError(COMMAND, "", message)
+        return PREVIEWED, UserError(COMMAND, "", message)
     try:
         return arch_here(asked.device, present), None
     except ValueError:

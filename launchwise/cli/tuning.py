@@ -33,8 +33,7 @@ from launchwise.workloads.spec import Spec, load_spec
 
 MOST_EVALUATIONS = 10_000  # Rows per problem of a search that ends when it is sure
 
-LONGEST_S = 60.0
-"""Longest estimated time of measuring everything, s, where nothing says how to search."""
+LONGEST_S = 60.0  # Most that measuring everything may take, where nothing says how to search
 
 
 @dataclass(frozen=True)
@@ -67,13 +66,9 @@ def percent(text: str | None) -> float | None:
 def is_search_asked(asked: Question) -> bool:
     """Whether an option says how to search. Raises UserError when another one says that all
     configurations shall be measured."""
-    given = {
-        "--known": asked.known or None,
-        "--evaluations": asked.evaluations,
-        "--minutes": asked.minutes,
-        "--within": asked.within,
-    }
-    names = [name for name, value in given.items() if value is not None]
+    options = ("--known", "--evaluations", "--minutes", "--within")
+    given = (asked.known or None, asked.evaluations, asked.minutes, asked.within)
+    names = [name for name, value in zip(options, given, strict=True) if value is not None]
     if names and asked.every:
         raise UserError("--all", "", f"measures every configuration: leave {names[0]} out")
     return bool(names)
@@ -103,11 +98,8 @@ def strategy_of(
 def _search(asked: Question) -> dict[str, Any]:
     unlimited = asked.evaluations is None and asked.minutes is None
     within = STATED_PERCENT if unlimited and asked.within is None else asked.within
-    limits = {
-        "budget": MOST_EVALUATIONS if unlimited else asked.evaluations,
-        "minutes": asked.minutes,
-        "stop_below_percent": within,
-    }
+    budget = MOST_EVALUATIONS if unlimited else asked.evaluations
+    limits = {"budget": budget, "minutes": asked.minutes, "stop_below_percent": within}
     return {"kind": "transfer", **{key: each for key, each in limits.items() if each is not None}}
 
 
@@ -199,10 +191,9 @@ class Project:
     @property
     def pages(self) -> list[Path]:
         """Pages for people: that of the answers, and the report where there is a study."""
-        found = [self.folder / self.answers.replace(".json", ".html")]
-        if self.experiment.studies:
-            found.append(self.folder / "results" / "report" / "index.html")
-        return found
+        report = [self.folder / "results" / "report" / "index.html"]
+        own = self.folder / self.answers.replace(".json", ".html")
+        return [own, *(report if self.experiment.studies else [])]
 
 
 def prepared(asked: Question, arch: str, refusal: UserError | None = None) -> Project:

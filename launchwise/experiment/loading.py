@@ -142,7 +142,8 @@ def _check_sweeps(experiment: Experiment) -> None:
             for workload in experiment.workloads_of(name):
                 if workload not in experiment.sweeps:
                     path = experiment.folders[workload] / SWEEP_FILE
-                    message = f"is missing, but gpus.{name} measures {workload} live"
+                    message = f"is missing, but gpus.{name} measures {workload} live: a workload"
+                    message += " with studies or host code of its own lists its problems"
                     raise UserError(path, "", message)
 
 

@@ -280,4 +280,5 @@ def test_a_machine_without_a_gpu_says_so_in_one_line(tune, workload, tmp_path):
     preview = tune.ok(workload, "w=32", "h=16", "--evaluations", "3", "--dry-run", cards=empty)
     assert "no NVIDIA GPU, or no driver of one: jobs as for sm_90" in preview.stderr
     assert "launchwise: rows: up to 3, problems: 1, builds: " in preview.stderr
+    assert len({each.split()[0] for each in preview.stderr.split(" about ")[1:]}) == 1
     assert "\nsweep           1\n" in preview.stderr

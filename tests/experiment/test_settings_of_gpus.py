@@ -16,7 +16,9 @@ def test_a_live_gpu_needs_a_sweep_of_what_the_studies_want(home):
     (home / "config.yaml").write_text(yaml.safe_dump(config))
     path = home / "kernels" / "stencil" / "sweep.yaml"
     path.unlink()
-    assert line_of() == f"{path}: is missing, but gpus.h200 measures stencil live"
+    assert (
+        f"{path}: is missing, but gpus.h200 measures stencil live: a workload with s" in line_of()
+    )
 
 
 def test_a_constraint_is_also_held_against_the_problems_of_one_gpu(home):

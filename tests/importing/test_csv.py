@@ -16,8 +16,7 @@ CSV = """n,x,mode,t1,t2,state
 10,16,fast,1.5,2.5,ok
 10,32,fast,1,3,ok
 20,16,safe,,,failed to compile
-20,32,safe,nan,4,ok
-"""
+20,32,safe,nan,4,ok"""
 
 MAPPING = """
 device: NVIDIA RTX A4000

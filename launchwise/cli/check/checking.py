@@ -26,9 +26,10 @@ from launchwise.cli.check.small_problems import SEED, SmallProblems
 from launchwise.cli.words import problems_of
 from launchwise.cpu.toolchain import private_folder
 from launchwise.experiment import study_checks
-from launchwise.experiment.discovery import SWEEP_FILE, derived_study, find_studies
+from launchwise.experiment.discovery import STUDY_FILE, SWEEP_FILE, derived_study, find_studies
 from launchwise.experiment.loading import TOO_FEW
 from launchwise.experiment.method import Sweep
+from launchwise.experiment.study import Study, StudyFile
 from launchwise.measuring.bundle import Bundle
 from launchwise.measuring.compile import compile_bundle, left_out, nvcc_release
 from launchwise.measuring.source_states import fingerprint
@@ -289,7 +290,7 @@ def _of_files(
     known = corners.corner_problems(spec)
     tried = len(known) * len(corners.corner_configurations(spec))
     yield Step("expressions", OK, f"have values at {tried} corners of the space")
-    listed = listed_problems(folder, spec)
+    studies, listed = read_studies(folder, spec), listed_problems(folder, spec)
     if never := refused_variant(spec, known):
         raise UserError(folder / SPEC_FILE, *never)
     if listed is not None:
@@ -298,10 +299,20 @@ def _of_files(
         except ValueError as error:
             raise UserError(folder / SWEEP_FILE, "problems", str(error)) from error
         whole = f"the baseline may run each of {len(listed)} problems"
-        studies = find_studies({spec.workload: folder}) or derived_study(spec, listed)
-        more = f"; no study: {TOO_FEW}" if spec.arguments and not studies else ""
+        short = spec.arguments and not (studies or derived_study(spec, listed))
+        more = f"; no study: {TOO_FEW}" if short else ""
         yield Step("sweep", OK, whole + more)
     return known, listed
+
+
+def read_studies(folder: Path, spec: Spec) -> dict[str, Path]:
+    """Folders of a workload's studies. Raises UserError where one names what it has not."""
+    found = find_studies({spec.workload: folder})
+    for path in (one / STUDY_FILE for one in found.values()):
+        own = validated(StudyFile, read_yaml(path), path)
+        with raising(partial(UserError, path)):
+            study_checks.check_study(Study(workload=spec.workload, **dict(own)), spec)
+    return found
 
 
 def listed_problems(folder: Path, spec: Spec) -> list[Problem] | None:
