@@ -2,8 +2,7 @@
 
 :mod:`launchwise.cli.app` is the command ``launchwise``. Modules ``*_commands`` declare
 arguments and options, and import everything else when a command runs: ``launchwise --help`` and
-completion must not wait for pandas.
-"""
+completion must not wait for pandas."""
 
 import sys
 

@@ -1,8 +1,7 @@
 """A load: how often each problem of a workload is launched, read from a log and kept as a CSV file.
 
 The file has a column ``workload``, one per parameter of the problem, and ``count``. Logs of others
-have names of their own: :func:`read_load` is told which column, or name in a line, holds what.
-"""
+have names of their own: :func:`read_load` is told which column, or name in a line, holds what."""
 
 from __future__ import annotations
 

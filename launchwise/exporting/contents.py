@@ -1,8 +1,7 @@
 """What a table of answers holds, by the names of its study, and what its judges expect.
 
 The rest of :class:`launchwise.exporting.entries.Stored` follows from the study: which problems have
-an answer, what is usual, and how a configuration is launched.
-"""
+an answer, what is usual, and how a configuration is launched."""
 
 from __future__ import annotations
 

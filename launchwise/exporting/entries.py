@@ -3,8 +3,7 @@
 Pairs run a few configurations of a problem back to back, for long enough that the card may be at
 its power limit. A table of answers holds what these took (:class:`Ran`); whoever reads it names the
 objective. An answer changes where another of them takes less by more than two visits of one
-configuration differ; everywhere else the choice stays the one by time.
-"""
+configuration differ; everywhere else the choice stays the one by time."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 A build is a variant with its build tunables; configurations that differ in launch tunables share
 one. A problem takes the fastest of its configurations: by measured times where it was measured, by
-the device's judge (:class:`launchwise.exporting.lookup.Judge`) anywhere else.
-"""
+the device's judge (:class:`launchwise.exporting.lookup.Judge`) anywhere else."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 Expressions of a workload leave the project if every language can write them: integers of 64 bits
 and texts, whole-number arithmetic, comparisons, and ``ceil_div``, ``round_up``,
 ``next_power_of_2``, ``min``, ``max``, ``abs``. What divides by ``/``, has a fraction or needs
-``log2`` stays.
-"""
+``log2`` stays."""
 
 from __future__ import annotations
 

@@ -23,8 +23,7 @@ Divisions and products of doubles are rounded the same in every language, logari
 A study's answering model needs its libraries, hundreds of candidates and a model of costs. So what
 it says of drawn problems is learnt anew by boosted trees over expressions that every language can
 compute: a judge of the configurations that the model chose anywhere. Sums of doubles in the same
-order are the same in every language, so every door has the same choice.
-"""
+order are the same in every language, so every door has the same choice."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The results of a study: what is learnt, then its evaluation, product and answers.
 
 Both parts are functions of their own: where answers are compared in pairs on a live GPU, what they
-take is measured in between.
-"""
+take is measured in between."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Answers of a study for its Triton kernel: what ``launchwise.autotuned`` reads.
 
 A file of JSON with a line per answer, and the module that reads it, for programs without
-launchwise.
-"""
+launchwise."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Environment modules of a job: the process gets what ``module load`` changes.
 
 The module system is a stand-in, an ``init/bash`` as Lmod and Environment Modules have one, and each
-of these where Debian's package of it is installed.
-"""
+of these where Debian's package of it is installed."""
 
 import json
 import os

@@ -5,8 +5,7 @@ first :data:`FIRST` tests of each file run, with one case each, but for the file
 With one workload alone, its own tests are collected. Tests with the mark ``workloads`` are about
 the project's own workloads and are left out. All tests of these packages run in the copy with::
 
-    WITHOUT_WORKLOADS=all .venv/bin/pytest -m slow tests/base/test_without_workloads.py
-"""
+    WITHOUT_WORKLOADS=all .venv/bin/pytest -m slow tests/base/test_without_workloads.py"""
 
 import os
 import shutil

@@ -1,7 +1,6 @@
 """Every benchmark runs at its smallest size, or says in one line what the machine lacks.
 
-Those that take more than three core-seconds have the mark ``slow``.
-"""
+Those that take more than three core-seconds have the mark ``slow``."""
 
 import shutil
 

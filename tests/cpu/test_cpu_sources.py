@@ -1,7 +1,6 @@
 """Sources of ``data/sources.yaml``: their kernels store what they should, or are refused in words.
 
-What is refused is one line with file and line number.
-"""
+What is refused is one line with file and line number."""
 
 import shutil
 from pathlib import Path

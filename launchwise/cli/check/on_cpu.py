@@ -1,8 +1,7 @@
 """Runs configurations of a workload on the CPU device, in a process that may crash or hang.
 
 Its argument is the folder of the workload. It reads JSON lines from standard input, a problem and a
-configuration each, and answers with a JSON line per configuration.
-"""
+configuration each, and answers with a JSON line per configuration."""
 
 from __future__ import annotations
 
