@@ -173,7 +173,6 @@ def test_a_table_of_few_builds_holds_no_other(loaded, tmp_path):
                 used[most] |= {spec.build_choice(spec.neutral | each) for each in (given, unknown)}
                 own = table.answer(GPU, problem).suggestions[0].configuration
                 assert own.items() <= given.items()
-    # Without a load each measured problem counts once, and no other.
     counts = loads.Loaded(STUDY, None, [GPU], settings, "export").counts()
     own = [one for one in whole.entries if one.device == whole.number(GPU)]
     assert counts == {one.problem: 1 for one in own if one.basis == MEASURED}

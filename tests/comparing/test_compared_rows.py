@@ -40,7 +40,6 @@ def test_every_steady_row_that_is_made_slower_is_found_and_no_other():
     found = outcomes(SWEEP, new)
     assert counts(found) == {"same": int((~planted).sum()), "slower": int(planted.sum())}
     assert set(found.index[found == "slower"]) == {key(place) for place in np.flatnonzero(planted)}
-    # All others are the same measurement, and say nothing of how far two lie apart.
     rows = matched(SWEEP, new, SPEC, Rule())
     one = SweepComparison(SPEC, "a", "b", rows, best_answers(rows, SPEC, Rule()), [])
     assert (one.matched, one.carried) == (len(SWEEP), int((~planted).sum()))

@@ -121,7 +121,6 @@ def test_python_says_the_same(tmp_path):
     for text, own in zip(EXPORTED, found, strict=True):
         wanted = [evaluate(text, each) for each in VALUES]
         assert [own(each) for each in VALUES] == wanted
-        # So do limits, which need no function of ours.
         assert [evaluate(inlined(text, {}), each) for each in VALUES] == wanted
 
 

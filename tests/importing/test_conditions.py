@@ -18,8 +18,7 @@ TIMES = {(16, 1): 1.0, (16, 2): 0.9, (32, 1): 0.8, (32, 2): 0.7}
 
 
 def imported(tmp_path, times, *conditions, failed=()):
-    """The import of two caches of two tunables, bx and by, with their space; of the second card
-    some rows ``failed``."""
+    """The import of caches of two cards, with their space; of the second some rows ``failed``."""
     header = {"problem_size": [64, 64], "tune_params_keys": ["bx", "by"], "tune_params": {}}
     parameters = [
         {"Name": name, "Type": "int", "Values": values, "Default": default}

@@ -279,6 +279,5 @@ def test_a_sample_holds_different_feasible_configurations(spec, expected):
     sampled = Draws(spec, PROBLEM, None, 1).sample(random.Random(1), 50)
     assert len({key(each) for each in sampled}) == len(sampled) == expected
     assert all(space.feasible(spec, PROBLEM, each) for each in sampled)
-    # A part of it is any part.
     few = [Draws(spec, PROBLEM, None, 1).sample(random.Random(seed), 3) for seed in range(9)]
     assert len({tuple(map(key, each)) for each in few}) > 5
