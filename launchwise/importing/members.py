@@ -141,7 +141,7 @@ def batch_of(files: Sequence[str | Path], asked: Options) -> Batch:
     names = own_names(tunables, (key for problem in problems for key in problem))
     for theirs, ours in names.items():
         if theirs != ours:
-            notes.append(f"{theirs} is called {ours}: its own name is taken, or is none")
+            notes.append(f"{theirs} is called {ours}: names have letters, digits and _, each once")
     texts = {
         name
         for name in tunables
