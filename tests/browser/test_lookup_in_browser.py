@@ -133,8 +133,7 @@ def test_page_and_command_name_the_same_faster_libraries(browser, tmp_path):
     assert choose(browser, "p-n", str(problem["n"])).startswith(f"Use {surest} (1)")
     cells = "return [...document.querySelectorAll('.ranked tbody tr')].map((row) => row.innerText)"
     beside = [row.split("\t") for row in browser.execute_script(cells) if "in pairs" in row]
-    short = [ms for _, ms, _ in beside if len(ms.replace(".", "").lstrip("0")) < 3]
-    assert short == ["0.3"]
+    assert [ms for _, ms, _ in beside if len(ms.replace(".", "").lstrip("0")) < 3] == ["0.3"]
     few = [row for row in browser.execute_script(cells) if "too few rounds" in row]
     assert len(few) == np.isnan(width).sum()
     assert choose(browser, "p-n", "110").count("too few rounds") == len(few)
