@@ -121,7 +121,8 @@ def header_folders() -> list[Path]:
 @cache
 def own_code() -> str:
     """Digest of the modules that translate sources: what they kept is not taken from others."""
-    return digest_files(sorted(Path(__file__).parent.glob("*.py")))
+    library = Path(__file__).parents[1]
+    return digest_files(sorted([*library.glob("cpu/*.py"), *library.glob("cuda_text/*.py")]))
 
 
 def headers_folder() -> Path:

@@ -114,7 +114,8 @@ class Item:
         found = {each.name.rpartition("::")[2] for each in declarators(self.inner)}
         kind = self._type
         if kind is not None and (child(kind, "body") is not None or not found):
-            found.add(text_of(child(kind, "name")))
+            # A specialization gives its template another meaning.
+            found.add(text_of(child(kind, "name")).partition("<")[0].rpartition("::")[2])
             found |= {text_of(child(each, "name")) for each in walk(kind, "enumerator")}
         found.add(text_of(child(self.inner, "name")))
         if self.inner.type == "using_declaration":
