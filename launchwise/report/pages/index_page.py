@@ -193,7 +193,7 @@ def _overview(caption: str, studies: Sequence[StudyData]) -> Table:
             said = [one.enough] if one.verdict == TUNE and one.enough else []
             said += _libraries(study, one.gpu) if study else ()
             return Cell(one.verdict, detail="; ".join(said))
-        between = one.best_interval if part == "best" else None
+        between = one.best_interval if part == "best" else one.recommended_interval
         detail = "" if between is None else wording.interval(between, 2)
         return Cell(wording.fixed(getattr(one, part), 2), detail=detail)
 
