@@ -251,6 +251,7 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=40).map("".join))
 @example("__constant__ __global__ __global__ ,;")
 @example("void __constant__ ;")
+@example("__global__ void ::")
 def test_whatever_a_file_holds_is_read_or_refused_in_words(text):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "k.cu"

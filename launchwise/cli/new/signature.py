@@ -162,8 +162,10 @@ def _merged(kernels: Sequence[Kernel]) -> Iterator[Kernel]:
 
 
 def _kernel(item: Item, names: TypeNames) -> Kernel:
-    name, given = item.declarator.name, item.parameters
+    name, given = " ".join(item.declarator.name.split()), item.parameters
     try:
+        if " " in name:
+            raise ValueError("its name is more than a name")
         if made := item.made_by_macro:
             name = made
             raise ValueError("its name is made by a macro")
