@@ -28,7 +28,7 @@ PARTITIONS = {"short": ["a100", "t4"], "long": ["a100", "h200"], "all": ["t4", "
 """Each mixes kinds of card: a job whose request says too little gets another kind."""
 
 ARCHS = {"a100": "sm_80", "h200": "sm_90", "t4": "sm_75"}
-PAUSES_S = {"a100": 0.3, "h200": 0.15, "t4": 0.35}
+PAUSES_S = {"a100": 0.3, "h200": 0.3, "t4": 0.35}
 """What a timing takes in truth: sweeps must last until somebody kills them."""
 
 SPACE = {
