@@ -76,7 +76,8 @@ test-slurm: $(VENV)/.stamp-dev
 
 test-triton: $(VENV)/.stamp-triton
 	PATH="$(CURDIR)/$(TRITON)/bin:$(CURDIR)/$(BIN):$$PATH" \
-	  python -m pytest -m "triton and not gpu and not slow" $(PARALLEL) $(PYTEST_ARGS)
+	  python -m pytest -m "triton and not gpu and not slow" $(PARALLEL) $(PYTEST_ARGS) \
+	  $$(grep -rl "mark\.triton" --include="test_*.py" tests kernels)
 
 test-gpu: $(VENV)/.stamp-dev $(VENV)/.stamp-gpu
 	$(ACTIVATE) pytest -m "gpu and not times" -n $(GPU_TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
