@@ -82,6 +82,28 @@ def test_imports_inside_functions_count(tmp_path, monkeypatch):
     assert [str(path.relative_to(tmp_path)) for path in eager] == everything[:2]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import launchwise.b, launchwise.c",
+        "from launchwise import (\n    b,  # :)\n    c,\n)",
+        "from launchwise import b, \\\n    c",
+        "from \\\n launchwise \\\nimport b, c",
+        "import launchwise.b; from launchwise import c",
+        "from launchwise import b\nif True: import launchwise.c",
+        '"import\n"\nfrom launchwise import b\ndef f():\n\timport launchwise.c'.replace('"', '"""'),
+    ],
+)
+def test_imports_are_found_however_they_are_written(text, tmp_path, monkeypatch):
+    (tmp_path / "launchwise").mkdir()
+    for name in ("__init__", "b", "c"):
+        (tmp_path / "launchwise" / f"{name}.py").write_text("")
+    (tmp_path / "s.py").write_text(text)
+    monkeypatch.setattr(places, "ROOT", tmp_path)
+    found = places.library_files([tmp_path / "s.py"])
+    assert {path.stem for path in found} == {"__init__", "b", "c"}
+
+
 ONCE = {"freeze", "blind_sweep", "blind_contests", "blind_pairs"}
 """Rules of blind tests, which nothing must run again: answers come before measurements."""
 
