@@ -28,7 +28,7 @@ def until(condition: Callable[[], object], what: str, seconds: float = PATIENCE_
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}"
-        time.sleep(0.002)
+        time.sleep(0.01)
     return found
 
 
