@@ -114,8 +114,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _complain(str(UserError(where, "", error.strerror or str(error))))
     except typer.TyperException as error:
         return _complain(_usage(error))
-    except typer.Abort:
-        return STOPPED
     return code if isinstance(code, int) else 0
 
 

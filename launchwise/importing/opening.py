@@ -99,7 +99,7 @@ def read_members(path: str | Path, most: int = MOST_BYTES) -> list[tuple[str, by
             return _members(packed, path, most)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
         raise UserError(path, "", f"is not a complete zip file: {error}") from error
-    except (RuntimeError, NotImplementedError) as error:
+    except RuntimeError as error:
         raise UserError(path, "", f"is a zip that cannot be unpacked: {error}") from error
 
 
