@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from fake_cluster import CARD, of_cards
-from forks import Fork, forked, run_launchwise, run_snakemake
+from forks import Fork, forked, load_libraries, run_launchwise, run_snakemake
 from products import stencil_project
 from samples import ROOT, SAXPY
 
@@ -138,6 +138,7 @@ class Tune:
 @pytest.fixture
 def tune(tmp_path, kernel_cache):
     """See :class:`Tune`."""
+    load_libraries()
     (tmp_path / "cards.json").write_text(json.dumps({"h200": [CARD]}))
     (tmp_path / "here").mkdir()
     return Tune(tmp_path, kernel_cache)

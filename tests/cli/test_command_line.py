@@ -6,11 +6,13 @@ import sys
 
 import pytest
 from command_line import launchwise
+from python_forks import program
 from samples import ROOT
 from typer.main import get_command
 
 from launchwise import __version__
 from launchwise.cli.app import app
+from launchwise.cli.options import START
 
 COMMANDS = sorted(get_command(app).commands)
 HEAVY = {"numpy", "pandas", "pydantic", "rich", "sklearn", "yaml", "launchwise.experiment"}
@@ -55,6 +57,10 @@ def test_ctrl_c_while_modules_are_imported_ends_in_one_line(tmp_path):
     done = subprocess.run(command, env=path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "launchwise: stopped: the same command again goes on\n"
+
+
+def test_the_tests_fork_the_snakemake_that_commands_start():
+    assert program([sys.executable, "-c", START, "-n"], shell=False) == ["-c", START, "-n"]
 
 
 TABLES = {"pandas", "pyarrow", "scipy", "optuna"}

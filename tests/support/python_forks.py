@@ -22,25 +22,24 @@ import signal
 import subprocess
 import sys
 import threading
-import traceback
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 POPEN = subprocess.Popen
 _RULE_SCRIPT = re.compile(r"\s*set -euo pipefail;\s+(?P<command>\S+ \S+\.py)\s*")
-_OWN_MODULES = re.compile(r"launchwise(\.\w+)+|snakemake")
+_OURS = re.compile(r"-m (launchwise(\.\w+)+|snakemake)|-c .*from snakemake.cli import main; main\(\)")
 
 
 def program(command: Any, shell: bool) -> list[str] | None:
-    """What Python is asked to run: ``-m``, a module of ours or Snakemake, arguments; or a script.
-    None for any other command. Scripts are those that Snakemake starts for its rules."""
+    """What Python is asked to run: ``-m`` and a module of ours or Snakemake, or ``-c`` and code that
+    calls Snakemake, arguments; or a script that Snakemake starts for a rule. None for all else."""
     if shell:
         found = _RULE_SCRIPT.fullmatch(command) if isinstance(command, str) else None
         words = shlex.split(found["command"]) if found else []
         return words[1:] if words[:1] == [sys.executable] else None
     words = [command] if isinstance(command, str | os.PathLike) else list(map(str, command))
-    if words[:2] == [sys.executable, "-m"] and _OWN_MODULES.fullmatch(words[2]):
+    if words[0] == sys.executable and _OURS.fullmatch(" ".join(words[1:3])):
         return words[1:]
     return None
 
@@ -72,10 +71,13 @@ def _be(arguments: list[str], environment: Mapping[str, str], kept: Collection[i
     code = 1
     try:
         _be_new(environment, kept)
-        sys.argv = arguments[1:] if arguments[0] == "-m" else list(arguments)
-        first = os.getcwd() if arguments[0] == "-m" else str(Path(arguments[0]).parent)
+        is_option = arguments[0] in ("-m", "-c")
+        sys.argv = arguments[1:] if is_option else list(arguments)
+        first = os.getcwd() if is_option else str(Path(arguments[0]).parent)
         search([first, *places(environment)])
-        if arguments[0] == "-m":
+        if arguments[0] == "-c":
+            exec(arguments[1], {"__name__": "__main__"})
+        elif is_option:
             # A module that was imported under this name may not be what is found now.
             if not hasattr(sys.modules.get(arguments[1]), "__path__"):
                 sys.modules.pop(arguments[1], None)
@@ -86,7 +88,7 @@ def _be(arguments: list[str], environment: Mapping[str, str], kept: Collection[i
     except SystemExit as end:
         code = exit_code(end)
     except BaseException:
-        traceback.print_exc()
+        sys.excepthook(*sys.exc_info())
     finally:
         leave(code)
 
