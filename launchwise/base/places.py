@@ -90,14 +90,14 @@ def _imported(path: Path, lazy: bool) -> frozenset[Path]:
     for node in _nodes((lazy and _statements(text)) or ast.parse(text), lazy):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                found.update(_files_of(ROOT, alias.name))
+                found.update(_files_of(alias.name))
         elif isinstance(node, ast.ImportFrom) and node.level:
             base = path.parents[node.level - 1]
             for name in _modules(node):
-                found.update(_relative_files(base, name))
+                found.update(_files_below(base, name))
         elif isinstance(node, ast.ImportFrom):
             for name in _modules(node):
-                found.update(_files_of(ROOT, name))
+                found.update(_files_of(name))
     return frozenset(found)
 
 
@@ -128,31 +128,12 @@ def _nodes(tree: ast.AST, lazy: bool) -> Iterator[ast.AST]:
                 yield from _nodes(node, lazy)
 
 
-@cache
-def _files_of(root: Path, module: str) -> list[Path]:
-    """The file of a module of this package and the ``__init__`` of every package above it."""
-    if not (module + ".").startswith(PACKAGE + "."):
-        return []
-    files, parts = _library(root), module.split(".")
-    names = (".".join(parts[:depth]) for depth in range(1, len(parts) + 1))
-    return [files[name] for name in names if name in files]
+def _files_of(module: str) -> list[Path]:
+    return _files_below(ROOT, module) if (module + ".").startswith(PACKAGE + ".") else []
 
 
 @cache
-def _library(root: Path) -> dict[str, Path]:
-    """Dotted name of every module of this package to its file, of a package to its ``__init__``."""
-    found: dict[str, Path] = {}
-    for folder, _, names in os.walk(root / PACKAGE):
-        package = Path(folder).relative_to(root).parts
-        for name in names:
-            if name.endswith(".py"):
-                inside = [] if name == "__init__.py" else [name.removesuffix(".py")]
-                found[".".join([*package, *inside])] = Path(folder, name)
-    return found
-
-
-@cache
-def _relative_files(base: Path, module: str) -> list[Path]:
+def _files_below(base: Path, module: str) -> list[Path]:
     """The file of a module below ``base`` and the ``__init__`` of every package on the way."""
     parts = module.split(".")
     packages = [base.joinpath(*parts[:depth], "__init__.py") for depth in range(len(parts) + 1)]
