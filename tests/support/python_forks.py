@@ -28,12 +28,12 @@ from typing import Any
 
 POPEN = subprocess.Popen
 _RULE_SCRIPT = re.compile(r"\s*set -euo pipefail;\s+(?P<command>\S+ \S+\.py)\s*")
-_OURS = re.compile(r"-m (launchwise(\.\w+)+|snakemake)|-c .*from snakemake.cli import main; main\(\)")
+_OURS = re.compile(r"-m (launchwise(\.\w+)+|snakemake)|-c .*snakemake.cli import main; main\(\)")
 
 
 def program(command: Any, shell: bool) -> list[str] | None:
-    """What Python is asked to run: ``-m`` and a module of ours or Snakemake, or ``-c`` and code that
-    calls Snakemake, arguments; or a script that Snakemake starts for a rule. None for all else."""
+    """What Python is asked to run: ``-m`` and a module of ours or Snakemake, ``-c`` and code that
+    calls it, arguments; or a script that Snakemake starts for a rule. None for all else."""
     if shell:
         found = _RULE_SCRIPT.fullmatch(command) if isinstance(command, str) else None
         words = shlex.split(found["command"]) if found else []
