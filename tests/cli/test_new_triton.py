@@ -162,20 +162,7 @@ def test_drafts(name, tmp_path, capsys, monkeypatch):
     assert all(part in said for part in case.get("says", ()))
 
 
-HARMS = {
-    "a file is written": "open('written', 'w').write('x')",
-    "a file is made": "import os\nos.open('written', os.O_CREAT)",
-    "a file is removed": "import os\nos.remove('kept')",
-    "a folder is removed": "import shutil\nshutil.rmtree('.')",
-    "a process is started": "import subprocess\nsubprocess.run(['touch', 'written'])",
-    "a shell is started": "import os\nos.system('touch written')",
-    "a fork writes": "import os\nif not os.fork():\n    open('written', 'w')",
-    "the network is asked": "import socket\nsocket.create_connection(('127.0.0.1', 9))",
-    "it never ends": "while True:\n    pass",
-    "it takes much memory": "huge = [0] * (1 << 40)",
-    "it prints": "import sys\nsys.stdout.write('}')\nprint('}')",
-    "it ends": "import sys\nsys.exit(3)",
-}
+HARMS = read_yaml(DATA / "harms.yaml")
 
 
 @pytest.mark.parametrize("harm", HARMS)

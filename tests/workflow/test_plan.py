@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 from forks import forked
 from python_forks import forget
 from samples import ROOT
@@ -19,6 +20,7 @@ from launchwise.base import places
 from launchwise.workflow import plan as workflow
 from launchwise.workflow.plan import Code
 
+IMPORTS = yaml.safe_load((ROOT / "tests/workflow/data/imports.yaml").read_text())
 SCRIPTS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("scripts/*.py"))
 CHILDREN = ["launchwise/cuda/child.py"]
 
@@ -82,18 +84,7 @@ def test_imports_inside_functions_count(tmp_path, monkeypatch):
     assert [str(path.relative_to(tmp_path)) for path in eager] == everything[:2]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "import launchwise.b, launchwise.c",
-        "from launchwise import (\n    b,  # :)\n    c,\n)",
-        "from launchwise import b, \\\n    c",
-        "from \\\n launchwise \\\nimport b, c",
-        "import launchwise.b; from launchwise import c",
-        "from launchwise import b\nif True: import launchwise.c",
-        '"import\n"\nfrom launchwise import b\ndef f():\n\timport launchwise.c'.replace('"', '"""'),
-    ],
-)
+@pytest.mark.parametrize("text", IMPORTS)
 def test_imports_are_found_however_they_are_written(text, tmp_path, monkeypatch):
     (tmp_path / "launchwise").mkdir()
     for name in ("__init__", "b", "c"):
