@@ -17,7 +17,7 @@ from functools import partial
 
 from launchwise.workloads import sources
 
-READING_S = 0.5
+READING_S = 0.75
 CPU_SECONDS = 10 - int(sources.READING_S - READING_S)  # 10 with the users' limit of reading
 
 
