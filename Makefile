@@ -17,7 +17,7 @@
 PYTHON ?= python3
 CORES ?= $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 # Many tests wait for processes that they started.
-TEST_WORKERS ?= $(shell expr $(CORES) + 2)
+TEST_WORKERS ?= $(shell expr $(CORES) + 4)
 # On one GPU, which one of them measures on at a time.
 GPU_TEST_WORKERS ?= 6
 WHEELS ?= $(wildcard ../shared/wheels)
