@@ -126,7 +126,7 @@ def is_it_worth(
     found = worth(asked.table, name, asked.counts(), asked.tuning_s(name))
     if not found.lines:
         raise UserError(asked.path or WORTH, "", f"no problem has an answer with a time on {name}")
-    return asked, found, asked.weighed().steps(SIZES)
+    return asked, found, list(dict.fromkeys(asked.weighed().steps(SIZES)))
 
 
 def as_json_text(asked: Loaded, found: Worth, steps: Sequence[Step]) -> str:

@@ -241,9 +241,10 @@ class Weighed:
         return [tuple(found[build]) for build in sorted(found, key=lambda one: [*map(str, one)])]
 
     def steps(self, sizes: Sequence[int]) -> list[Step]:
-        """The sets of so many builds; of all there are where that is less, none without any."""
+        """The sets of at most so many builds that reach most; none without any build."""
         if not (builds := self.builds()):
             return []
+        most = [min(size, len(builds)) for size in sizes]
         costs = np.concatenate(
             [
                 self.weights[at][:, None]
@@ -256,13 +257,14 @@ class Weighed:
                 for at, one in self.times.items()
             ]
         )
-        found = []
-        for columns in chosen(costs, sorted({min(size, len(builds)) for size in sizes})):
+        listed, found = sorted({*most, *(one for one in SIZES if one < max(most))}), list[Step]()
+        # Of more builds, more are chosen by what was expected wrongly.
+        for columns in chosen(costs, listed):
             first = columns[int(np.argmin(costs[:, columns].sum(axis=0)))]
-            ordered = [first, *(each for each in columns if each != first)]
-            places = tuple(place for each in ordered for place in builds[each])
-            found.append(self._step(len(columns), places))
-        return found
+            places = tuple(at for each in dict.fromkeys([first, *columns]) for at in builds[each])
+            both = [*found[-1:], self._step(len(columns), places)]
+            found.append(max(both, key=lambda one: one.reached))
+        return [found[listed.index(size)] for size in most]
 
     def _step(self, count: int, places: tuple[int, ...]) -> Step:
         blind = [self._blind_fractions(at, places) for at in self.times]
@@ -270,9 +272,8 @@ class Weighed:
         if len(measured) < FEWEST:
             return Step(count, places, self._reached(places), None, None)
         share = geometric_mean(measured / expected)
-        ends = [
-            min(self._reached(places, end), 1.0) for end in interval_of_mean(measured / expected)
-        ]
+        limits = interval_of_mean(measured / expected)
+        ends = [min(self._reached(places, end), 1.0) for end in limits]
         tested = Tested(len(measured), geometric_mean(measured))
         return Step(count, places, self._reached(places, share), (ends[0], ends[1]), tested)
 

@@ -14,11 +14,12 @@ from triton_examples import scaled_spec, scaled_table
 from launchwise.experiment.load import Load
 from launchwise.exporting.between import calibrated
 from launchwise.exporting.building import answer_table
-from launchwise.exporting.few import LOST, Weighed, chosen, limited, times_of
+from launchwise.exporting.few import LOST, Times, Weighed, chosen, limited, times_of
 from launchwise.exporting.formulas import UsualRule
 from launchwise.exporting.worth import measuring_s, worth
 from launchwise.learning.answering import answers
 from launchwise.learning.answers import MEASURED
+from launchwise.learning.merit import FEWEST
 from launchwise.learning.splits import Case
 from launchwise.report.wording import worth_of_load
 from launchwise.tables.times import judged_times
@@ -80,6 +81,16 @@ def test_one_build_more_is_never_worse_and_all_of_them_are_the_best(weighed):
     assert reached == sorted(reached)
     assert [steps[at].count for at in (0, 1, -1)] == [1, 2, len(weighed.builds())]
     assert reached[0] < reached[-1] == pytest.approx(1, abs=0.02)
+
+
+def test_a_build_that_is_slow_where_blind_tests_choose_it_is_left_out(weighed):
+    one, two = (each.places for each in weighed.steps([1, 2]))
+    expected, taken = np.ones((2, FEWEST, len(weighed.table.configurations)))
+    expected[:, [*{*two} - {*one}]], taken[:, [*{*two} - {*one}]] = 0.5, 10
+    tested = Times([()] * FEWEST, taken, taken.min(axis=1), taken[:, 0] > 0)
+    own = replace(weighed, blind=dict.fromkeys(weighed.times, (expected, tested)))
+    assert own.steps([2]) == own.steps([1])
+    assert own.steps([2])[0].places == one
 
 
 def test_problems_without_a_time_weigh_nothing(table, judged):

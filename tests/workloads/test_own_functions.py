@@ -21,6 +21,7 @@ from tests.support.spec_changes import MISTAKES, changed
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not on the PATH")
 
 OWN = Path(__file__).parent / "data" / "own"
+COMPARISONS = yaml.safe_load((OWN.parent / "comparisons.yaml").read_text())
 KERNEL, REFERENCE = ((OWN / name).read_text() for name in ("own.cu", "reference.py"))
 PROBLEM = {"n": 100}
 BASELINE = {"variant": "own", "threads": 64}
@@ -134,29 +135,14 @@ def test_masked_elements_and_none_are_not_compared(folder, mask, said):
     assert bool(wrong) == bool(said)
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        (
-            "    assert set(found) == set(expected) == {'sums', 'total'}\n"
-            "    return bool(np.allclose(found['sums'], expected['sums'])) and n == 100\n",
-            "reference.py:same returns False",
-        ),
-        (
-            "    away = abs(found['sums'] - expected['sums']).max()\n"
-            "    return f'sums are {away:.0f}\\n  off' if away > 0.5 else ''\n",
-            "reference.py:same: sums are 7 off",
-        ),
-    ],
-    ids=["a truth value", "a text"],
-)
-def test_a_comparison_of_ones_own_decides(folder, body, said):
+@pytest.mark.parametrize("case", COMPARISONS.values(), ids=COMPARISONS)
+def test_a_comparison_of_ones_own_decides(folder, case):
     changed(folder, {"reference.compare": "reference.py:same"})
     with (folder / "reference.py").open("a") as file:
-        file.write(f"\n\ndef same(found, expected, n):\n{body}")
+        file.write(f"\n\ndef same(found, expected, n):\n{case['body']}")
     assert verdict(folder).wrong == ""
     planted(folder, "own.cu", "= all;", "= all + 7.0f;")
-    assert verdict(folder).wrong == said
+    assert verdict(folder).wrong == case["said"]
 
 
 def test_a_comparison_that_gives_no_truth_value_is_told(folder):
