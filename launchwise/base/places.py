@@ -9,7 +9,6 @@ is missing there. What users have lies in the folder that a command runs in.
 from __future__ import annotations
 
 import ast
-import contextlib
 import os
 import platform
 import re
@@ -102,14 +101,15 @@ def _imported(path: Path, lazy: bool) -> frozenset[Path]:
 
 
 def _statements(text: str) -> ast.Module | None:
-    """The statements with the word ``import`` alone: to parse all others takes half of the time in
-    which a run of Snakemake starts. None where it stands elsewhere, too, or goes on in a line."""
+    """The import statements alone: to parse all others takes a second at each start of Snakemake.
+    None where the word stands elsewhere, too, or a line goes on after a backslash."""
     found = _IMPORT.findall(text)
     if "\\\n" in text or len(_WORD.findall(text)) > len(found):
         return None
-    with contextlib.suppress(SyntaxError):
+    try:
         return ast.parse("\n".join(found))
-    return None
+    except SyntaxError:
+        return None
 
 
 def _modules(node: ast.ImportFrom) -> list[str]:
@@ -129,7 +129,8 @@ def _nodes(tree: ast.AST, lazy: bool) -> Iterator[ast.AST]:
 
 
 def _files_of(module: str) -> list[Path]:
-    return _files_below(ROOT, module) if (module + ".").startswith(PACKAGE + ".") else []
+    package, _, inside = module.partition(".")
+    return _files_below(ROOT / PACKAGE, inside) if package == PACKAGE else []
 
 
 @cache

@@ -68,6 +68,7 @@ def test_imports_inside_functions_count(tmp_path, monkeypatch):
         "unused.py": "",
     }.items():
         (package / name).write_text(content)
+    (tmp_path / "__init__.py").write_text("")  # Of somebody else, where packages lie
     (tmp_path / "scripts").mkdir()
     (tmp_path / "scripts" / "s.py").write_text("from launchwise import a\n")
     monkeypatch.setattr(places, "ROOT", tmp_path)
