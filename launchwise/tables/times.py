@@ -223,7 +223,8 @@ def _take_over(times: pd.DataFrame, contests: Sequence[pd.DataFrame], spec: Spec
     """Give configurations that were compared the ratios of their pairs, in place. Returns ``row``
     in ``times`` and what the first pairs say of each (:func:`_ratios`)."""
     known = [_ratios(pairs, spec).assign(contest=at) for at, pairs in enumerate(contests)]
-    rows = times.loc[times["time_ms"].notna(), [*_keys(spec), "time_ms"]].reset_index(names="row")
+    columns = [*_keys(spec), "time_ms", "status"]
+    rows = times.loc[times["time_ms"].notna(), columns].reset_index(names="row")
     joined = rows.merge(pd.concat(known, ignore_index=True), on=_keys(spec), how="inner")
     numbers = row_numbers(times, spec.problem_columns)
     problems = numbers[joined["row"].to_numpy()]
@@ -236,15 +237,15 @@ def _take_over(times: pd.DataFrame, contests: Sequence[pd.DataFrame], spec: Spec
         own["between"] = 2 * np.log(own["gain"] / speeds).abs().max()
         taken = ["speed", "scale", "between"]
         joined.loc[own.index, taken] = own[taken]
-        whole = _level_ms(own["time_ms"], own["speed"], problems[own.index.to_numpy()])
-        levels = whole / _level_ms(own["time_ms"], own["gain"], own["contest"])
+        whole = _level_ms(own, "speed", problems[own.index.to_numpy()])
+        levels = whole / _level_ms(own, "gain", own["contest"])
         fastest = own.loc[own.groupby("contest")["gain"].idxmax(), "time_ms"]
         there = np.flatnonzero(numbers == problem)
         swept_ms = times.loc[there, "sweep_ms"].to_numpy()
         away = np.abs(np.log(np.divide.outer(swept_ms, fastest.to_numpy())))
         times.loc[there, "level"] = levels[fastest.index].to_numpy()[away.argmin(axis=1)]
     times["time_ms"] *= times["level"]
-    joined["level_ms"] = _level_ms(joined["time_ms"], joined["speed"], problems)
+    joined["level_ms"] = _level_ms(joined, "speed", problems)
     joined = joined.drop_duplicates("row")
     at, unit_ms = joined["row"].to_numpy(), joined["level_ms"] / joined["scale"]
     times.loc[at, "time_ms"] = (joined["level_ms"] / joined["speed"]).to_numpy()
@@ -291,11 +292,13 @@ def _on_one_scale(own: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return of_rows[rows], 1 / of_contests[contests]
 
 
-def _level_ms(times_ms: pd.Series, speeds: pd.Series, groups: Any) -> pd.Series:
+def _level_ms(rows: pd.DataFrame, by: str, groups: Any) -> pd.Series:
     """Of each row the median time of the usual choice by the fastest (:data:`CLOSE`) of its group:
-    float64, ms."""
+    float64, ms. What stopped early takes no longer than that: it counts where all of them did."""
+    stopped = rows["status"] == "slow"
+    speeds = rows[by].where(~stopped | stopped.groupby(groups).transform("all"))
     near = speeds * CLOSE >= speeds.groupby(groups).transform("max")
-    return (times_ms * speeds).where(near).groupby(groups).transform("median")
+    return (rows["time_ms"] * speeds).where(near).groupby(groups).transform("median")
 
 
 def not_in_sweep(pairs: pd.DataFrame, times: pd.DataFrame, spec: Spec) -> pd.DataFrame:

@@ -374,6 +374,29 @@ def test_slow_configurations_that_moved_do_not_move_the_fast_ones(recorded):
     assert np.allclose(now, before, rtol=1e-9)
 
 
+def test_what_stopped_early_sets_no_level(stencil_spec):
+    """Planted: a busy host launched the fastest of a problem late, in the sweep alone."""
+    sweep = swept(stencil_spec, 2)
+    pairs = made_pairs(stencil_spec, sweep)
+    ranks = pairs["gain"].groupby([pairs[name] for name in stencil_spec.problem_columns]).rank()
+    near = is_usual(pairs, stencil_spec) | (ranks == ranks.max())
+    pairs = pairs[near].reset_index(drop=True)
+    fastest = pairs[pairs["n"] == 200].sort_values("gain")[-1:][stencil_spec.key_columns]
+    late = sweep[stencil_spec.key_columns].eq(fastest.iloc[0]).all(axis=1)
+    assert late.sum() == 1
+    once = sweep.assign(
+        status=sweep["status"].astype(object).mask(late, "slow"),
+        time_ms=sweep["time_ms"].mask(late, 8 * sweep["time_ms"]),
+    )
+    found, before = (judged_times(each, [pairs], stencil_spec) for each in (once, sweep))
+    paired = found["basis"] == PAIRS
+    ratio = found.loc[paired, "time_ms"] / before.loc[paired, "time_ms"]
+    assert ratio.between(0.98, 1.02).all()
+    # Nothing else says a level where all of them stopped early.
+    every = once.assign(status=np.where(paired, "slow", once["status"]))
+    assert judged_times(every, [pairs], stencil_spec)["time_ms"].notna().all()
+
+
 def test_stored_and_beside_the_sweep_they_are_the_same(recorded, tmp_path):
     spec, sweep, path = recorded.spec, recorded.sweep, tmp_path / "times.parquet"
     write_table(path, recorded.times, times_schema(spec))
