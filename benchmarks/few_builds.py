@@ -36,7 +36,7 @@ from launchwise.cli.loads import Loaded
 from launchwise.cli.words import read_experiment
 from launchwise.comparing.matching import Rule, matched
 from launchwise.comparing.sweep_comparison import VERDICTS, best_answers
-from launchwise.exporting.few import LOST, Weighed, chosen, measured_ms
+from launchwise.exporting.few import LOST, Weighed, chosen, measured_ms, measured_rows
 from launchwise.learning.merit import geometric_mean
 from launchwise.learning.product import learnt_from
 from launchwise.learning.splits import cases_in
@@ -77,9 +77,10 @@ def of_load(study: str) -> tuple[Loaded, list[dict[str, Any]]]:
     best set of so many, by what all configurations take there."""
     asked = loaded(study, str(LOAD), "h200")
     weighed = asked.weighed()
-    ((_, expected),) = weighed.times.items()
     rows, names = pd.read_parquet(MEASURED), list(asked.table.parameters)
-    known, best = measured_ms(asked.table, rows), rows.groupby(names)["time_ms"].min()
+    ((device, expected),) = weighed.times.items()
+    known = measured_ms(asked.table, measured_rows(asked.table, device, rows))
+    best = rows.groupby(names)["time_ms"].min()
     own = [place for place, shape in enumerate(expected.shapes) if shape in known]
     shapes = [expected.shapes[place] for place in own]
     counts = np.array([asked.counts()[shape] for shape in shapes], dtype=float)

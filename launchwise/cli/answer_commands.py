@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from launchwise.base.errors import UserError
 from launchwise.cli.options import AsJson, ConfigFiles, Load, Study, settings_files
 
 
@@ -125,6 +126,8 @@ def export(
     from launchwise.base.work import usable_cores
     from launchwise.cli.recommending import exported
 
+    if at_most is None and (load or gpu):
+        raise UserError("export", "--load" if load else "--gpu", "chooses builds: needs --at-most")
     cores = cores or usable_cores()
     few = None if at_most is None else (at_most, load, gpu or [])
     print(exported(study, format_, output, cores, configfile or [], mapping, few))

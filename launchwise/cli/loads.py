@@ -30,7 +30,7 @@ from launchwise.learning.features import Domain
 from launchwise.report import wording
 from launchwise.tables.files import read_table
 from launchwise.tables.measurements import measurement_schema
-from launchwise.tables.times import times_schema
+from launchwise.tables.times import SAID, times_schema
 from launchwise.workloads.space import used
 
 WORTH, EXPORT = "worth", "export"
@@ -103,7 +103,7 @@ class Loaded:
         return measuring_s(rows["measured_at"].tolist())
 
     def weighed(self) -> Weighed:
-        columns = [*self.spec.key_columns, "time_ms"]
+        columns = [*self.spec.key_columns, "time_ms", *SAID, "basis"]
         own = {self.table.number(gpu): self.judged(gpu, columns) for gpu in self.gpus}
         judged = {at: one for at, one in own.items() if at is not None and one is not None}
         return Weighed.of(self.table, [at for at in own if at is not None], self.counts(), judged)
@@ -111,8 +111,8 @@ class Loaded:
 
 def is_it_worth(
     study: str, load: str | None, gpu: str | None, files: Sequence[Path]
-) -> tuple[Loaded, Worth, list[Step]]:
-    """What tuning is worth for a load on one GPU, and what few builds reach. Parameters are those
+) -> tuple[Loaded, Worth, Weighed]:
+    """What tuning is worth for a load on one GPU, and what chooses builds. Parameters are those
     of :func:`launchwise.cli.answer_commands.worth`. Raises UserError when there is no such study,
     product, load or GPU, or no answer to a problem of the load has a time."""
     experiment = read_experiment(files, Path.cwd(), study)
@@ -126,27 +126,43 @@ def is_it_worth(
     found = worth(asked.table, name, asked.counts(), asked.tuning_s(name))
     if not found.lines:
         raise UserError(asked.path or WORTH, "", f"no problem has an answer with a time on {name}")
-    return asked, found, list(dict.fromkeys(asked.weighed().steps(SIZES)))
+    return asked, found, asked.weighed()
 
 
-def as_json_text(asked: Loaded, found: Worth, steps: Sequence[Step]) -> str:
+def as_json_text(asked: Loaded, found: Worth, weighed: Weighed) -> str:
     plain = {"study": asked.study, "gpu": asked.gpus[0], "load": str(asked.path), **found.plain()}
-    names = ("count", "reached", "interval")
-    builds = [{name: getattr(one, name) for name in names} for one in steps]
-    return json.dumps({**plain, "few_builds": builds}, indent=2)
+    names = ("count", "reached", "interval", "lost")
+    builds = [{name: getattr(one, name) for name in names} for one in _steps(weighed)]
+    untimed = [weighed.untimed(at)._asdict() for at in weighed.times]
+    return json.dumps({**plain, "few_builds": builds, "untimed": untimed[0]}, indent=2)
 
 
-def as_text(asked: Loaded, found: Worth, steps: Sequence[Step], top: int) -> str:
+def _steps(weighed: Weighed) -> list[Step]:
+    return list(dict.fromkeys(weighed.steps(SIZES)))
+
+
+def _lost(step: Step) -> str:
+    return f"; {wording.plural(step.lost, 'problem')} run with none" if step.lost else ""
+
+
+def _untimed(weighed: Weighed) -> list[str]:
+    """What is said of problems without a time, of each GPU that has some."""
+    found = {at: weighed.untimed(at) for at in weighed.times}
+    names = {at: weighed.table.devices[at].name for at in found}
+    return [f"{names[at]}: {wording.untimed(*one)}" for at, one in found.items() if one.problems]
+
+
+def as_text(asked: Loaded, found: Worth, weighed: Weighed, top: int) -> str:
     """Lines for a terminal: the whole, what keeps the usual choice, the cost, and the problems."""
     assert asked.load is not None
     lines = [
         f"{asked.path}: {asked.load.said[0]}; {asked.study} on {asked.gpus[0]}",
         *wording.worth_of_load(found),
     ]
-    lines += ["", "builds  of the best speed (95 % interval)"]
-    for one in steps:
+    lines += ["", *_untimed(weighed), "builds  of the best speed (95 % interval)"]
+    for one in _steps(weighed):
         limits = "" if one.interval is None else f" ({wording.interval(one.interval)})"
-        lines.append(f"{one.count:>6}  {one.reached:.3f}{limits}")
+        lines.append(f"{one.count:>6}  {one.reached:.3f}{limits}{_lost(one)}")
     lines += ["", "share %  launches  ms        gain  problem"]
     for each in found.lines[:top]:
         lines.append(_line(each))
@@ -177,8 +193,9 @@ def few_builds(
     interval = "" if step.interval is None else f" ({wording.interval(step.interval)})"
     whose = str(asked.path) if asked.path else "the measured problems, one launch each"
     lines = [
-        f"{step.count} builds reach {step.reached:.3f}{interval} of the best speed of {whose} on "
-        f"{', '.join(asked.gpus)}"
+        f"{wording.plural(step.count, 'build')}, {step.reached:.3f}{interval} of the best speed "
+        f"of {whose} on {', '.join(asked.gpus)}{_lost(step)}",
+        *_untimed(weighed),
     ]
     if step.tested:
         lines.append(step.tested.words)
@@ -186,6 +203,6 @@ def few_builds(
         lines.append(f"  {named(used(asked.table.configuration(place), asked.spec))}")
         for at, one in weighed.times.items():
             if lost := int((np.isinf(one.ms[:, place]) & (weighed.weights[at] > 0)).sum()):
-                where = f"{lost} problems on {asked.table.devices[at].name}"
+                where = f"{wording.plural(lost, 'problem')} on {asked.table.devices[at].name}"
                 lines.append(f"    cannot run {where}: another takes its place")
     return found, lines

@@ -86,14 +86,16 @@ class Load:
     def said(self) -> list[str]:
         """What was read, in sentences; problems outside of the range by name."""
         lines, launches = self.read["lines"], sum(self.counts.values())
-        found = [f"{len(self.counts)} problems, {launches} launches, of {lines} lines"]
+        found = [f"problems: {len(self.counts)}, launches: {launches}, lines: {lines}"]
         if repeated := self.read["repeated"]:
             found.append(f"lines that repeat a problem: {repeated}, their counts are added")
+        if unlaunched := self.read["unlaunched"]:
+            found.append(f"problems without a launch: {unlaunched}, left out")
         if skipped := self.read["skipped"]:
             found.append(f"lines that name no problem: {skipped}")
         if self.outside:
             launches = sum(count for count, _ in self.outside.values())
-            found.append(f"left out: {len(self.outside)} problems, {launches} launches")
+            found.append(f"outside of the range: {len(self.outside)}, launches: {launches}")
             listed = list(self.outside.items())[:MOST_LISTED]
             found += [f"  {assigned(self.problem(one))}: {why}" for one, (_, why) in listed]
             if more := len(self.outside) - len(listed):
@@ -177,7 +179,7 @@ def read_load(
     return _within(path, spec, counts, read)
 
 
-def _within(path: Path, spec: Spec, counts: Counter[Shape], read: Mapping[str, int]) -> Load:
+def _within(path: Path, spec: Spec, counts: Counter[Shape], read: Counter[str]) -> Load:
     """The load of what was counted; UserError where no problem is within the range."""
     inside, outside = dict[Shape, int](), dict[Shape, tuple[int, str]]()
     for shape, count in counts.most_common():
@@ -185,6 +187,8 @@ def _within(path: Path, spec: Spec, counts: Counter[Shape], read: Mapping[str, i
             outside[shape] = count, complaint
         elif count:
             inside[shape] = count
+        else:
+            read["unlaunched"] += 1
     if not inside:
         first = next(iter(outside.values()), (0, "its counts are 0"))[1]
         message = f"none of its {len(counts)} problems is within the range of {spec.workload}"

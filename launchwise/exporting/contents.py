@@ -88,6 +88,11 @@ class Contents:
         return frozenset({"variant", *found})
 
     @property
+    def launches_usual(self) -> bool:
+        """Whether it may launch the usual choice, whatever it is: not where builds are few."""
+        return self.stored.fallback is None
+
+    @property
     def default(self) -> tuple[Value, ...]:
         """Configuration where nothing else is known."""
         if self.stored.fallback is not None:
@@ -222,7 +227,7 @@ class Contents:
             of_usual[rows] = self.losses(judge, columns)
         return Expected(losses, usual, of_usual)
 
-    def _moved(
+    def moved(
         self, place: int, problem: Mapping[str, Value], facts: Mapping[str, int]
     ) -> dict[str, Value] | None:
         return self.formulas.moved(self.configuration(place), problem, facts)
@@ -257,7 +262,7 @@ class Contents:
         return {
             "study": self.study,
             "title": self.spec.title,
-            **{name: getattr(self, name) for name in ("version", "day", "tunables", "no_limits")},
+            **{name: getattr(self, name) for name in _NAMED},
             **self.stored.model_dump(
                 exclude={"entries", "configurations", "candidates", "fallback"}
             ),
@@ -284,5 +289,6 @@ class Contents:
         }
 
 
+_NAMED = ("version", "day", "tunables", "no_limits", "launches_usual")
 _INSIDE = ("choice", "usual", "others", "ran", "losses")
 """What an entry holds by places, or for the report alone."""

@@ -94,23 +94,35 @@ class Entry:
     # expects, in thousandths; None: it may not run the problem.
     losses: tuple[Loss | None, ...] = ()
 
-    def choosing(self, choice: int, time_ms: float, why: str) -> Entry:
-        """The same problem with another choice: limits of its time are as wide."""
-        factor = time_ms / self.time_ms if self.time_ms else math.nan
-        limits = self.interval_ms
+    def choosing(
+        self,
+        choice: int,
+        time_ms: float,
+        why: str,
+        limits: Interval | None,
+        before_ms: float | None = None,
+    ) -> Entry:
+        """The same problem with another choice, its time and its limits; no time where this one has
+        none. ``before_ms``: what this one takes by the same estimate, by default its time."""
+        factor = time_ms / (before_ms or self.time_ms or math.nan)
+        # Endless where nothing says what this one takes: then no ratio is known.
+        known = factor > 0
+        gain, improvement = (
+            one / factor if one and known else None for one in (self.gain, self.improvement)
+        )
         return replace(
             self,
             choice=choice,
-            time_ms=time_ms,
+            time_ms=self.time_ms and time_ms,
             why=why,
             alike=None,
             unsure=None,
             gain_interval=None,
             improvement_interval=None,
             losses=(),
-            interval_ms=limits and (limits[0] * factor, limits[1] * factor),
-            gain=1.0 if choice == self.usual else self.gain and self.gain / factor,
-            improvement=self.improvement and self.improvement / factor,
+            interval_ms=limits if self.time_ms else None,
+            gain=1.0 if choice == self.usual else gain,
+            improvement=improvement,
         )
 
     def but_libraries(self, why: str) -> str:
@@ -320,8 +332,9 @@ def _by(name: str, within: float, entry: Entry, visits: Mapping[str, float]) -> 
         f"{100 * (times[chosen] / own_ms - 1):+.1f} % of its time alone"
     )
     others = [one for one in entry.others if one[0] != chosen]
+    limits = {place: limits for place, _, limits in entry.others}.get(chosen)
     before = (entry.choice, entry.time_ms, entry.interval_ms)
-    return replace(entry.choosing(chosen, times[chosen], why), others=(before, *others))
+    return replace(entry.choosing(chosen, times[chosen], why, limits), others=(before, *others))
 
 
 def by_time(name: str) -> str:

@@ -2,28 +2,36 @@
 
 A build is a variant with its build tunables; configurations that differ in launch tunables share
 one. A problem takes the fastest of its configurations: by measured times where it was measured, by
-the device's judge (:class:`launchwise.exporting.lookup.Judge`) anywhere else."""
+the device's judge (:class:`launchwise.exporting.lookup.Judge`) anywhere else. Gains stay those over
+the usual choice, which such a table launches only where it is one of them."""
 
 from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from launchwise.base.robust import EQUAL
 from launchwise.experiment.load import Shape
-from launchwise.exporting.entries import THOUSANDTHS, Entry, Tested
-from launchwise.exporting.lookup import growth
+from launchwise.exporting.entries import THOUSANDTHS, Entry, Places, Tested
+from launchwise.exporting.lookup import around, growth
 from launchwise.exporting.table import AnswerTable
 from launchwise.learning.answers import MEASURED, Interval
 from launchwise.learning.merit import FEWEST, geometric_mean, interval_of_mean
-from launchwise.learning.row_arrays import configuration_codes
+from launchwise.learning.row_arrays import configuration_codes, records_of
+from launchwise.tables.rows import fastest_rows
+from launchwise.tables.times import PAIRS
 from launchwise.workloads.near_problems import distances
 from launchwise.workloads.parts import Value
+from launchwise.workloads.space import used
 
 Build = tuple[Value, ...]  # Variant and build tunables, neutral where the variant has none
 
@@ -47,10 +55,15 @@ class Times:
     ms: np.ndarray
     best_ms: np.ndarray  # of the fastest of all: float64, shape (shapes,); NaN where unknown
     measured: np.ndarray  # which shapes were measured: bool, shape (shapes,)
+    timed: np.ndarray  # which shapes have an answer with a time: likewise
 
     def of(self, places: Sequence[int]) -> np.ndarray:
         """Least time of these configurations, shape (shapes,)."""
         return np.asarray(self.ms[:, list(places)].min(axis=1, initial=math.inf))
+
+    def capped(self, ms: np.ndarray) -> np.ndarray:
+        """Times, shape (shapes, any number), no longer than :data:`LOST` times the best."""
+        return np.minimum(ms, LOST * self.best_ms[:, None])
 
 
 def times_of(
@@ -61,37 +74,72 @@ def times_of(
     ``device``: its number. ``known``: see :func:`measured_ms`; beside it the entries count.
     """
     ms, best_ms = _expected(table, device, shapes, known)
-    measured = np.zeros(len(shapes), dtype=bool)
+    stand = stand_ins(table)
+    measured, timed = np.zeros((2, len(shapes)), dtype=bool)
     for row, shape in enumerate(shapes):
         entry = table.known.get((device, shape))
+        if entry is None:
+            timed[row] = table.measured[device].outside(shape) == 1
         if entry is None or entry.time_ms is None:
             continue
+        timed[row] = True
         measured[row], best_ms[row] = entry.basis == MEASURED, entry.time_ms
-        own = {at: ms for at, ms, *_ in entry.others if ms} | {entry.choice: entry.time_ms}
+        own = {stand[at]: ms for at, ms, *_ in entry.others if ms}
         if shape in known:
-            own |= known[shape]
+            own = dict(known[shape])
             ms[row] = math.inf
+        own[stand[entry.choice]] = entry.time_ms
         # The answer is the first of what is expected, too.
         ms[row] = np.maximum(ms[row], entry.time_ms)
         ms[row, list(own)] = list(own.values())
     # What rests on one row may be below the time of the answer, by less than their errors.
     least = np.minimum(best_ms, ms.min(axis=1, initial=math.inf))
-    return Times(shapes, ms, least, measured)
+    return Times(shapes, ms, least, measured, timed)
 
 
-def measured_ms(table: AnswerTable, judged: pd.DataFrame | None) -> Known:
-    """Measured times of the table's configurations by problem, of a device's judged times; of none
-    without these."""
-    if judged is None:
-        return {}
-    names, listed = list(table.tunables), pd.DataFrame(table.configurations, columns=table.tunables)
-    places = {code: at for at, code in enumerate(configuration_codes(listed, names, table.spec))}
-    codes = configuration_codes(judged, names, table.spec)
-    kept = judged["time_ms"].notna().to_numpy() & np.isin(codes, list(places))
-    columns = (judged.loc[kept, name].tolist() for name in (*table.parameters, "time_ms"))
+def stand_ins(table: AnswerTable) -> list[int]:
+    """Of each configuration's place that of the candidate that differs in nothing but what follows
+    from the problem; without one its own."""
+    of_problem = {name for name, _ in table.formulas.follows}
+    free = [place for place, name in enumerate(table.tunables) if name not in of_problem]
+    keys = [tuple(one[place] for place in free) for one in table.configurations]
+    found = {keys[place]: place for place in table.stored.candidates}
+    return [found.get(key, place) for place, key in enumerate(keys)]
+
+
+def measured_rows(table: AnswerTable, device: int, judged: pd.DataFrame) -> pd.DataFrame:
+    """A device's judged times of what the study chooses from, with the ``place`` of the candidate
+    (:func:`stand_ins`) and ``is_usual``: other studies of the workload compared other
+    configurations there, or other values of what follows from the problem here."""
+    stand, follows = stand_ins(table), dict(table.formulas.follows)
+    names = [name for name in table.tunables if name not in follows]
+    listed = pd.DataFrame(table.configurations, columns=table.tunables)
+    chosen = {*table.stored.candidates}
+    for one in table.entries:
+        chosen |= {one.choice, one.usual, *(place for place, *_ in one.others)}
+    codes = configuration_codes(listed, names, table.spec)
+    places = {code: stand[at] for at, code in enumerate(codes) if at in chosen}
+    found = pd.Series(configuration_codes(judged, names, table.spec), judged.index).map(places)
+    kept = judged["time_ms"].notna() & found.notna()
+    rows = judged[kept].assign(place=found[kept].astype(int))
+    problems, choices = (
+        list(zip(*(rows[name].tolist() for name in each), strict=True))
+        for each in (table.parameters, table.tunables)
+    )
+    usual = {one.problem: stand[one.usual] for one in table.entries if one.device == device}
+    rows["is_usual"] = rows["place"] == [usual.get(each, -1) for each in problems]
+    if not follows or rows.empty:
+        return rows
+    columns = table.columns(device, problems, choices)
+    return rows[np.logical_and.reduce([columns.value(t) == rows[n] for n, t in follows.items()])]
+
+
+def measured_ms(table: AnswerTable, rows: pd.DataFrame) -> Known:
+    """``rows``: see :func:`measured_rows`."""
+    columns = (rows[name].tolist() for name in (*table.parameters, "place", "time_ms"))
     found: dict[Shape, dict[int, float]] = {}
-    for code, *shape, time_ms in zip(codes[kept].tolist(), *columns, strict=True):
-        found.setdefault(tuple(shape), {})[places[code]] = time_ms
+    for *shape, place, time_ms in zip(*columns, strict=True):
+        found.setdefault(tuple(shape), {})[place] = time_ms
     return found
 
 
@@ -130,7 +178,7 @@ LESS = 1 - 1e-9  # What is not below this share of a sum is no less than it
 
 
 def chosen(costs: np.ndarray, sizes: Sequence[int]) -> list[tuple[int, ...]]:
-    """Of each size the columns whose least costs add up to the least.
+    """Of each size the columns, at most so many, whose least costs add up to the least.
 
     The column that lowers the sum most is added, then columns are exchanged for others one by one
     as long as that lowers it; then some are exchanged at random, always the same, and it begins
@@ -140,7 +188,9 @@ def chosen(costs: np.ndarray, sizes: Sequence[int]) -> list[tuple[int, ...]]:
     """
     found, now = [], list[int]()
     for size in range(1, max(sizes, default=0) + 1):
-        now = _exchanged(costs, [*now, _added(costs, now)[0]])
+        place, _ = _added(costs, now)
+        if place not in now:  # Else none lowers it
+            now = _exchanged(costs, [*now, place])
         if size in sizes:
             now = _disturbed(costs, now)
             found.append(tuple(sorted(now)))
@@ -187,13 +237,24 @@ class Step:
     """A number of builds, and what a load reaches with them."""
 
     count: int
-    places: tuple[int, ...]  # of their configurations in the table, the one for all problems first
+    # Of their configurations in the table. The best alone is first: of those that are as good the
+    # one that is usual for most problems.
+    places: tuple[int, ...]
     # Time of the launches with the fastest of all configurations over that with these, and its
     # 95 % interval. Where blind tests measured enough problems, less by what expectations of
-    # problems that were not measured are off there; else without an interval.
+    # problems that were not measured are off there; without an interval where there are none.
     reached: float
     interval: Interval | None
     tested: Tested | None  # what their choices reach at problems of blind tests
+    lost: int  # problems that none of them may run: each counts :data:`LOST` times the best
+
+
+class Untimed(NamedTuple):
+    """Problems without a time: they weigh what the nearest ones with a time do, scaled."""
+
+    problems: int
+    launches: float  # share of all, 0 to 1
+    weight: float  # share of what chooses builds, 0 to 1
 
 
 @dataclass(frozen=True)
@@ -207,7 +268,8 @@ class Weighed:
     times: Mapping[int, Times]
     weights: Mapping[int, np.ndarray]
     blind: Mapping[int, tuple[np.ndarray, Times]]  # expected and measured times of blind problems
-    known: Mapping[int, Known]  # measured times of each device
+    rows: Mapping[int, pd.DataFrame]  # of each device that has any: see :func:`measured_rows`
+    launches: np.ndarray  # of each problem: float64
 
     @classmethod
     def of(
@@ -219,21 +281,45 @@ class Weighed:
     ) -> Weighed:
         """``counts``: launches of each problem; ``judged``: device to its judged times."""
         shapes, launches = list(counts), np.array(list(counts.values()), dtype=float)
-        measured = {at: measured_ms(table, judged.get(at)) for at in devices}
-        times = {at: times_of(table, at, shapes, measured[at]) for at in devices}
+        rows = {at: measured_rows(table, at, judged[at]) for at in devices if at in judged}
+        known = {at: measured_ms(table, own) for at, own in rows.items()}
+        times = {at: times_of(table, at, shapes, known.get(at, {})) for at in devices}
         weights, blind = {}, {}
         for at, one in times.items():
-            known = np.isfinite(one.best_ms) & np.isfinite(one.ms.min(axis=1, initial=math.inf))
-            own = np.where(known, launches, 0.0)
+            can = np.isfinite(one.best_ms) & np.isfinite(one.ms.min(axis=1, initial=math.inf))
+            own = np.where(can, launches, 0.0)
             weights[at] = own / max(float(own @ np.nan_to_num(one.best_ms)), 1e-300)
             tested = [each.problem for each in table.entries if each.device == at and each.blind]
-            blind[at] = _expected(table, at, tested)[0], times_of(table, at, tested, measured[at])
-        return cls(table, times, weights, blind, measured)
+            blind[at] = (
+                _expected(table, at, tested)[0],
+                times_of(table, at, tested, known.get(at, {})),
+            )
+        return cls(table, times, weights, blind, rows, launches)
+
+    def known(self, device: int) -> Known:
+        """What was measured on a device."""
+        return measured_ms(self.table, self.rows[device]) if device in self.rows else {}
+
+    def fastest(self, step: Step, device: int) -> Mapping[Shape, Mapping[str, Any]]:
+        """Measured problems to the judged row that counts as the fastest of some builds."""
+        if device not in self.rows:
+            return {}
+        rows, parameters = self.rows[device], self.table.parameters
+        found = fastest_rows(rows[rows["place"].isin(step.places)], parameters, self.table.spec)
+        return {tuple(row[name] for name in parameters): row for row in records_of(found)}
+
+    def untimed(self, device: int) -> Untimed:
+        """Problems of the load whose answers on a device have no time."""
+        one, weights = self.times[device], self.weights[device]
+        own = ~one.timed & (weights > 0)
+        share = self.launches[own].sum() / self.launches.sum()
+        return Untimed(int(own.sum()), float(share), float(weights[own] @ one.best_ms[own]))
 
     def builds(self) -> list[tuple[int, ...]]:
         """Places of the configurations of each build that may answer, in a fixed order."""
         found: dict[Build, list[int]] = {}
-        tested = {each.choice for each in self.table.entries if not each.blind}
+        stand = stand_ins(self.table)
+        tested = {stand[each.choice] for each in self.table.entries if not each.blind}
         for place in self.table.stored.candidates:
             if place in tested:
                 build = self.table.spec.build_choice(self.table.configuration(place))
@@ -248,34 +334,41 @@ class Weighed:
         costs = np.concatenate(
             [
                 self.weights[at][:, None]
-                * np.nan_to_num(
-                    np.minimum(
-                        np.column_stack([one.of(each) for each in builds]),
-                        LOST * one.best_ms[:, None],
-                    )
-                )
+                * np.nan_to_num(one.capped(np.column_stack([one.of(each) for each in builds])))
                 for at, one in self.times.items()
             ]
         )
-        listed, found = sorted({*most, *(one for one in SIZES if one < max(most))}), list[Step]()
+        listed = sorted({*most, *(one for one in SIZES if one < max(most))})
+        steps = [self._step([builds[at] for at in each]) for each in chosen(costs, listed)]
         # Of more builds, more are chosen by what was expected wrongly.
-        for columns in chosen(costs, listed):
-            first = columns[int(np.argmin(costs[:, columns].sum(axis=0)))]
-            places = tuple(at for each in dict.fromkeys([first, *columns]) for at in builds[each])
-            both = [*found[-1:], self._step(len(columns), places)]
-            found.append(max(both, key=lambda one: one.reached))
-        return [found[listed.index(size)] for size in most]
+        best = accumulate(steps, _better)
+        found = dict(zip(listed, best, strict=True))
+        return [found[size] for size in most]
 
-    def _step(self, count: int, places: tuple[int, ...]) -> Step:
+    def _step(self, builds: Sequence[tuple[int, ...]]) -> Step:
+        count, places = len(builds), [place for build in builds for place in build]
+        alone = sum(
+            self.weights[at] @ np.nan_to_num(one.capped(one.ms[:, places]))
+            for at, one in self.times.items()
+        )
+        usual = Counter(one.usual for one in self.table.entries)
+        near = np.flatnonzero(alone <= (1 + EQUAL) * np.min(alone)).tolist()
+        first = places[min(near, key=lambda at: (-usual[places[at]], alone[at]))]
+        places = list(dict.fromkeys([first, *places]))
         blind = [self._blind_fractions(at, places) for at in self.times]
         expected, measured = (np.concatenate([each[side] for each in blind]) for side in (0, 1))
+        lost = sum(
+            int((np.isinf(one.of(places)) & (self.weights[at] > 0)).sum())
+            for at, one in self.times.items()
+        )
         if len(measured) < FEWEST:
-            return Step(count, places, self._reached(places), None, None)
+            return Step(count, tuple(places), self._reached(places), None, None, lost)
         share = geometric_mean(measured / expected)
         limits = interval_of_mean(measured / expected)
-        ends = [min(self._reached(places, end), 1.0) for end in limits]
+        low, high = (min(self._reached(places, end), 1.0) for end in limits)
         tested = Tested(len(measured), geometric_mean(measured))
-        return Step(count, places, self._reached(places, share), (ends[0], ends[1]), tested)
+        interval = (low, high) if low < high else None  # Nothing was expected
+        return Step(count, tuple(places), self._reached(places, share), interval, tested, lost)
 
     def _reached(self, places: Sequence[int], share: float = 1.0) -> float:
         """Time with the best over that with some configurations, the mean of the devices.
@@ -293,57 +386,74 @@ class Weighed:
 
     def _blind_fractions(self, device: int, places: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """Best time over that of the choice that a judge makes of some configurations, at each
-        problem of a blind test: as it is expected, and as it was measured."""
+        problem of a blind test where that choice has a time: as expected, and as measured."""
         expected, measured = self.blind[device]
         own = expected[:, list(places)]
         can = np.isfinite(own.min(axis=1, initial=math.inf))
         at = np.array(places)[own[can].argmin(axis=1)]
         known = expected[can].min(axis=1) / own[can].min(axis=1)
-        return known, measured.best_ms[can] / measured.ms[can, at]
+        found = measured.best_ms[can] / measured.ms[can, at]
+        return known[found > 0], found[found > 0]
+
+
+def _better(few: Step, more: Step) -> Step:
+    return more if more.reached > few.reached else few
 
 
 def limited(weighed: Weighed, step: Step) -> AnswerTable:
-    """A table whose answers are of some builds alone, on the devices of a load: in place of the
-    usual choice stands the first of them. Exact where a problem was measured."""
-    table, numbers = weighed.table, {at: new for new, at in enumerate(weighed.times)}
-    entries = []
-    for at, number in numbers.items():
-        own = [each for each in table.entries if each.device == at]
-        times = times_of(table, at, [each.problem for each in own], weighed.known[at])
-        ms = times.ms[:, list(step.places)]
-        entries += [
-            _entry(entry, number, row)
-            for entry, row in zip(own, ms, strict=True)
-            if np.isfinite(row).any()
-        ]
-    configurations = tuple(table.stored.configurations[place] for place in step.places)
-    changed = {
-        "devices": tuple(
-            replace(table.devices[at], between_gain=None, tested=step.tested) for at in numbers
-        ),
-        "configurations": configurations,
-        "candidates": tuple(range(len(configurations))),
-        "entries": tuple(entries),
-        "least_gain": None,
-        "fallback": 0,
-    }
-    stored = table.stored.model_copy(update=changed)
-    return replace(table, stored=stored, formulas=replace(table.formulas, usual=()))
-
-
-def _entry(entry: Entry, device: int, times: np.ndarray) -> Entry:
-    choice = int(np.argmin(times))
-    time_ms, first_ms = float(times[choice]), float(times[0])
-    measured = "measured" if entry.basis == MEASURED else "expected"
-    why = f"the fastest of the {len(times)} configurations of this file, as {measured}"
-    return replace(
-        entry.choosing(choice, time_ms, why),
-        device=device,
-        usual=0,
-        time_ms=entry.time_ms and time_ms,
-        gain=first_ms / time_ms if math.isfinite(first_ms) else None,
-        improvement=None,
-        paired=False,
-        others=(),
-        ran=(),
+    """A table whose answers are of some builds alone, on the devices of a load; the first of them
+    stands where nothing else is known. Exact where a problem was measured."""
+    table, entries, stand = weighed.table, list[Entry](), stand_ins(weighed.table)
+    whole = Places(table.configurations[place] for place in step.places)
+    for number, at in enumerate(weighed.times):
+        own, fastest = [one for one in table.entries if one.device == at], weighed.fastest(step, at)
+        times = times_of(table, at, [one.problem for one in own], weighed.known(at))
+        for entry, ms in zip(own, times.ms, strict=True):
+            if not np.isfinite(ms[list(step.places)]).any():
+                continue
+            one, chosen = entry, table.configurations[entry.choice]
+            if stand[entry.choice] not in step.places:
+                before_ms = float(ms[stand[entry.choice]])
+                few = {place: float(ms[place]) for place in step.places}
+                one, chosen = _other(entry, before_ms, few, fastest.get(entry.problem), table)
+            choice, usual = whole.of(chosen), whole.of(table.configurations[entry.usual])
+            kept = replace(one, device=number, choice=choice, usual=usual)
+            entries.append(replace(kept, others=(), ran=(), losses=()))
+    devices = [table.devices[at] for at in weighed.times]
+    named = (dict(zip(table.tunables, values, strict=True)) for values in whole)
+    return table.storing(
+        devices=tuple(replace(one, between_gain=None, tested=step.tested) for one in devices),
+        configurations=tuple(used(one, table.spec) for one in named),
+        candidates=tuple(range(len(step.places))),
+        entries=tuple(entries),
+        least_gain=None,
+        fallback=0,
     )
+
+
+def _other(
+    entry: Entry,
+    before_ms: float,
+    few: Mapping[int, float],
+    fastest: Mapping[str, Any] | None,
+    table: AnswerTable,
+) -> tuple[Entry, tuple[Value, ...]]:
+    """An entry with the best of some configurations, and values of its tunables. ``before_ms``: of
+    its own choice; ``few``: those to choose from, by their times; ``fastest``: the judged row that
+    counts as the fastest of them, where they were measured."""
+    said, paired = "expected", entry.paired
+    if entry.basis == MEASURED and fastest is not None:
+        said, paired = "measured", paired and fastest["basis"] == PAIRS
+        place, time_ms = fastest["place"], fastest["time_ms"]
+        limits: Interval | None = (fastest["time_low_ms"], fastest["time_high_ms"])
+    else:
+        place = min(few, key=lambda each: few[each])
+        time_ms = few[place]
+        limits = around(time_ms / before_ms, entry.interval_ms)
+    facts = table.devices[entry.device].named_facts
+    moved = table.moved(place, table.problem(entry.problem), facts) or table.configuration(place)
+    chosen = tuple(moved.values())
+    choice = entry.usual if chosen == table.configurations[entry.usual] else place
+    why = f"the fastest of the {len(few)} configurations of this file, as {said}"
+    one = entry.choosing(choice, time_ms, why, limits, before_ms)
+    return replace(one, paired=paired), chosen

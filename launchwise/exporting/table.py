@@ -73,7 +73,7 @@ class AnswerTable(Contents):
         return found
 
     def _unanswered(self, device: str, problem: Mapping[str, Value]) -> Answer:
-        usual = self.usual_choice(problem)
+        usual = self.usual_choice(problem) if self.launches_usual else None
         kept = used(usual or dict(zip(self.tunables, self.default, strict=True)), self.spec)
         first = Suggestion(1, kept, is_usual=usual is not None)
         basis, why = "usual" if usual else "default", "no entry of this device answers"
@@ -88,8 +88,7 @@ class AnswerTable(Contents):
         if expected is None:
             return []
         moved = [
-            self._moved(place, found.problem, device.named_facts)
-            for place in self.stored.candidates
+            self.moved(place, found.problem, device.named_facts) for place in self.stored.candidates
         ]
         every = [*expected.usual_losses.tolist(), *expected.losses[0].tolist()]
         losses: dict[tuple[Any, ...], float] = {}
@@ -149,18 +148,19 @@ class AnswerTable(Contents):
         entry = next((one for one in near if one.time_ms is not None), near[0])
         device = self.devices[entry.device]
         facts = device.named_facts
-        kept = usual or self._moved(entry.usual, problem, facts)
+        kept = usual or self.moved(entry.usual, problem, facts)
         if expected is None:
-            moved = (self._moved(one.choice, problem, facts) for one in near)
+            moved = (self.moved(one.choice, problem, facts) for one in near)
             chosen = next((one for one in moved if one is not None), None)
             gain = 1.0 if chosen == kept else None
         else:
             of_usual = float(expected.usual_losses[row])
-            least = float(np.fmin(expected.losses[row].min(initial=np.inf), of_usual))
-            chosen, gain = usual, None
-            if least < (np.inf if usual is None else of_usual):
-                place = int(expected.losses[row].argmin())
-                chosen = self._moved(self.stored.candidates[place], problem, facts)
+            chosen, gain = usual if self.launches_usual else None, None
+            least, best = np.inf if chosen is None else of_usual, expected.losses[row]
+            if best.min(initial=np.inf) < least:
+                place = int(best.argmin())
+                least = float(best[place])
+                chosen = self.moved(self.stored.candidates[place], problem, facts)
             if usual is None and kept is not None and device.judge:
                 columns = self.columns(entry.device, [asked], [tuple(kept.values())])
                 of_usual = float(self.losses(device.judge, columns)[0])

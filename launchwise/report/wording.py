@@ -196,11 +196,22 @@ def worth_of_load(found: Worth) -> list[str]:
     words = "slower than with the usual choice or the default"
     lines.append(f"{_part(found, slower, words)}{': ' if named else ''}{named}")
     if found.tuning_s is not None:
-        paid = "never" if found.runs is None else f"after {plural(found.runs, 'run')}"
-        lines.append(f"The sweep took {number(found.tuning_s)} s: paid {paid} of the load")
+        paid = "the load never pays it"
+        if found.runs is not None:
+            paid = f"paid after {plural(found.runs, 'run')} of the load"
+        lines.append(f"The sweep of the whole workload took {number(found.tuning_s)} s: {paid}")
     return lines
+
+
+def untimed(problems: int, launches: float, weight: float) -> str:
+    """How problems of a load without a time choose builds; shares from 0 to 1."""
+    return (
+        f"{plural(problems, 'problem')} without a time, {percent(launches)} % of the launches: as "
+        f"the nearest with one, scaled, {percent(weight)} % of what chooses builds"
+    )
 
 
 def _part(found: Worth, some: list[Line], words: str) -> str:
     share = percent(sum(one.share for one in some))
-    return f"{len(some)} of {len(found.lines)} problems, {share} % of the time, are {words}"
+    of = plural(len(found.lines), "problem")
+    return f"{len(some)} of {of}, {share} % of the time with the usual choices, are {words}"

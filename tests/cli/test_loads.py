@@ -25,6 +25,7 @@ INFO ready
 not found tuned config: n:256, dtype: torch.float32, order=8
 not found tuned config: n:256, dtype: torch.float32, order=8
 {"n": "400", "dtype": "float32", "order": 8, "count": 7}
+n=300, dtype=float32, order=8, count=0
 n=9000000, dtype=float32, order=8
 """
 
@@ -43,17 +44,18 @@ def test_lines_of_a_log_count_and_what_is_out_of_range_is_named(project, capsys)
         ("400", "float32", "7"),
         ("256", "float32", "2"),
     ]
-    assert said[:4] == [
-        "2 problems, 9 launches, of 5 lines",
+    assert said[:5] == [
+        "problems: 2, launches: 9, lines: 6",
         "lines that repeat a problem: 1, their counts are added",
+        "problems without a launch: 1, left out",
         "lines that name no problem: 1",
-        "left out: 1 problems, 1 launches",
+        "outside of the range: 1, launches: 1",
     ]
-    assert said[4].startswith("  n=9000000, dtype=float32, order=8: n: 9000000 is above")
+    assert said[5].startswith("  n=9000000, dtype=float32, order=8: n: 9000000 is above")
     # What was written is read as it is.
     again, same = read_in(capsys, (project / "loads" / "mine.csv").read_text())
     assert same == found
-    assert again[0] == "2 problems, 9 launches, of 2 lines"
+    assert again[0] == "problems: 2, launches: 9, lines: 2"
 
 
 def test_columns_and_patterns_name_what_holds_a_parameter(project, capsys):
@@ -99,6 +101,9 @@ def test_what_is_asked_of_a_load_must_be_there(project, capsys):
     assert line_of(capsys, *asked, "--load", "min").startswith("worth: --load: unknown load 'min'")
     line = line_of(capsys, "export", STUDY, "--at-most", "0")
     assert line.startswith("export: Invalid value for '--at-most'")
+    for option, value in (("--load", "mine"), ("--gpu", GPU)):
+        line = line_of(capsys, "export", STUDY, option, value)
+        assert line == f"export: {option}: chooses builds: needs --at-most"
     (project / "other.csv").write_text(f"workload,n,dtype\n{SAXPY.name},256,float32\n")
     line = line_of(capsys, *asked, "--load", "other.csv")
     assert line == "other.csv:2: workload: is of saxpy, not of stencil"
@@ -153,7 +158,7 @@ def test_worth_weighs_the_answers_that_recommend_gives(loaded, capsys):
     reached = [each["reached"] for each in found["few_builds"]]
     assert reached == sorted(reached)
     assert main(["worth", STUDY, "--load", "mine", "--gpu", GPU]) == 0
-    assert "3 problems, 9 launches, of 3 lines" in capsys.readouterr().out
+    assert "problems: 3, launches: 9, lines: 3" in capsys.readouterr().out
 
 
 def test_a_table_of_few_builds_holds_no_other(loaded, tmp_path):

@@ -1,6 +1,7 @@
 """Few builds for a load: the best sets, tables of them alone, and what is measured stays exact."""
 
 import itertools
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,16 @@ from triton_examples import scaled_spec, scaled_table
 from launchwise.experiment.load import Load
 from launchwise.exporting.between import calibrated
 from launchwise.exporting.building import answer_table
-from launchwise.exporting.few import LOST, Times, Weighed, chosen, limited, times_of
+from launchwise.exporting.few import (
+    LOST,
+    Times,
+    Weighed,
+    chosen,
+    limited,
+    measured_ms,
+    measured_rows,
+    times_of,
+)
 from launchwise.exporting.formulas import UsualRule
 from launchwise.exporting.worth import measuring_s, worth
 from launchwise.learning.answering import answers
@@ -22,6 +32,7 @@ from launchwise.learning.answers import MEASURED
 from launchwise.learning.merit import FEWEST
 from launchwise.learning.splits import Case
 from launchwise.report.wording import worth_of_load
+from launchwise.tables.rows import fastest_rows
 from launchwise.tables.times import judged_times
 
 
@@ -38,6 +49,8 @@ def test_sets_cost_what_the_best_sets_cost(seed):
     costs[dice.random(costs.shape) < 0.05] = LOST
     (found,) = chosen(costs, [4])
     assert costs[:, found].min(axis=1).sum() == pytest.approx(least(costs, 4))
+    # Columns that lower nothing are none of a larger set.
+    assert chosen(np.hstack([costs[:, :3], costs[:, :3] + 1]), [6]) == [(0, 1, 2)]
     # A set that misses the best by a column is told from it.
     assert costs[:, found[1:]].min(axis=1).sum() > least(costs, 4) * 1.001
 
@@ -87,7 +100,7 @@ def test_a_build_that_is_slow_where_blind_tests_choose_it_is_left_out(weighed):
     one, two = (each.places for each in weighed.steps([1, 2]))
     expected, taken = np.ones((2, FEWEST, len(weighed.table.configurations)))
     expected[:, [*{*two} - {*one}]], taken[:, [*{*two} - {*one}]] = 0.5, 10
-    tested = Times([()] * FEWEST, taken, taken.min(axis=1), taken[:, 0] > 0)
+    tested = Times([()] * FEWEST, taken, taken.min(axis=1), *[taken[:, 0] > 0] * 2)
     own = replace(weighed, blind=dict.fromkeys(weighed.times, (expected, tested)))
     assert own.steps([2]) == own.steps([1])
     assert own.steps([2])[0].places == one
@@ -108,11 +121,23 @@ def test_problems_whose_answers_have_no_time_choose_builds_by_what_the_model_say
     own = changed(table, entries=(*untimed, *set(table.entries) - {*told.values()}))
     weighed = Weighed.of(own, [at], dict.fromkeys(told, 1), {})
     assert (weighed.weights[at] > 0).all()
+    assert weighed.untimed(at) == (len(told), 1, pytest.approx(1))
+    assert Weighed.of(table, [at], dict.fromkeys(told, 1), {}).untimed(at) == (0, 0, 0)
     (step,) = weighed.steps([3])
+    # Of an answer that is no candidate, as the usual choice may be, nothing says what it takes.
+    odd = replace(untimed[0], choice=len(own.configurations), gain=1.1, losses=())
+    more = (*own.stored.configurations, {"variant": "column", "tz": 16})
+    other = changed(own, configurations=more, entries=(odd, *own.entries[1:]))
+    one = Weighed.of(other, [at], {odd.problem: 1}, {})
+    assert limited(one, step).entries[0].gain is None
     found = {one.problem: one for one in limited(weighed, step).entries}
     for shape, one in told.items():
+        assert found[shape].time_ms is None
+        if one.choice in step.places:  # What the product answers stays the answer.
+            assert step.places[found[shape].choice] == one.choice
+            continue
         losses = np.array([one.losses[places.index(place)] for place in step.places], dtype=float)
-        assert (losses[found[shape].choice], found[shape].time_ms) == (np.nanmin(losses), None)
+        assert losses[found[shape].choice] == np.nanmin(losses)
 
 
 def test_measured_problems_have_the_fastest_of_the_builds(table, weighed, judged):
@@ -128,25 +153,30 @@ def test_measured_problems_have_the_fastest_of_the_builds(table, weighed, judged
             rows = rows[rows[name] == value]
         listed = [made.configuration(place) for place in made.stored.candidates]
         own = rows[[each in listed for each in rows[made.spec.tunable_columns].to_dict("records")]]
-        assert entry.time_ms == own["time_ms"].min()
+        (fastest,) = fastest_rows(own.assign(is_usual=False), ["n"], made.spec)["time_ms"]
+        told = table.known[(table.number(made.devices[entry.device].name), entry.problem)]
+        kept = table.configuration(told.choice) in listed
+        assert entry.time_ms == (told.time_ms if kept else fastest)
 
 
-def test_the_first_of_few_builds_is_the_one_for_all_problems(weighed):
-    def alone(own):
-        ms = {at: np.minimum(one.of(own), LOST * one.best_ms) for at, one in weighed.times.items()}
+def test_the_first_of_few_configurations_is_the_best_alone(weighed):
+    def alone(place):
+        ms = {at: one.capped(one.ms[:, [place]])[:, 0] for at, one in weighed.times.items()}
         return sum(weighed.weights[at] @ np.nan_to_num(each) for at, each in ms.items())
 
+    usual = Counter(one.usual for one in weighed.table.entries)
     for step in weighed.steps([2, 3, 4]):
-        kept = [own for own in weighed.builds() if own[0] in step.places]
-        assert step.places[0] == min(kept, key=alone)[0]
+        costs = {place: alone(place) for place in step.places}
+        near = [place for place, cost in costs.items() if cost <= 1.02 * min(costs.values())]
+        assert step.places[0] == min(near, key=lambda place: (-usual[place], costs[place]))
+        assert limited(weighed, step).default == weighed.table.configurations[step.places[0]]
 
 
 def test_a_configuration_that_a_measured_problem_lacks_has_no_time_there(table):
     entry = next(one for one in table.entries if one.basis == MEASURED)
-    own = {entry.choice, *(at for at, ms, *_ in entry.others if ms)}
     for known in ({}, {entry.problem: {entry.choice: entry.time_ms}}):
         ms = times_of(table, entry.device, [entry.problem], known).ms[0]
-        assert (own == {*np.flatnonzero(np.isfinite(ms)).tolist()}) is bool(known)
+        assert ([entry.choice] == np.flatnonzero(np.isfinite(ms)).tolist()) is bool(known)
         assert ms[entry.choice] == entry.time_ms
     # Whatever the model said of it before.
     told = next(one for one in table.entries if one.losses)
@@ -175,12 +205,6 @@ def test_what_few_builds_reach_is_the_mean_of_devices(table, weighed):
     assert step.tested is None
     assert step.reached == pytest.approx(np.mean(reached))
     assert np.ptp(reached) > 1e-4
-    made = limited(weighed, step)
-    assert made.default == made.configurations[0]
-    for entry in made.entries:
-        at = [*weighed.times][entry.device]
-        ms = times_of(table, at, [entry.problem], weighed.known[at]).ms[0]
-        assert entry.gain == pytest.approx(ms[step.places[0]] / entry.time_ms)
 
 
 def test_what_a_load_gains_is_as_sure_as_its_parts(tmp_path):
@@ -218,6 +242,80 @@ def test_what_a_load_gains_is_as_sure_as_its_parts(tmp_path):
     assert found.runs == 3
     night = ["2020-01-01T00:00:00Z", "2020-01-01T00:00:09Z", "2020-01-02T00:00:00Z", "", "x"]
     assert measuring_s([*night, "2020-01-02T00:00:05Z"]) == 14
+
+
+def test_gains_of_few_builds_are_over_the_usual_choice(table, weighed, judged):
+    (step,) = weighed.steps([1])
+    made, known, changed_choices = limited(weighed, step), {}, 0
+    for row in pd.concat(judged.values()).to_dict("records"):
+        known[tuple(row[name] for name in table.spec.key_columns)] = row
+    for entry in made.entries:
+        gpu = made.devices[entry.device].name
+        told = table.known[(table.number(gpu), entry.problem)]
+        usual, choice = made.configurations[entry.usual], made.configurations[entry.choice]
+        assert usual == table.configurations[told.usual]
+        assert entry.choice < len(step.places)
+        if choice == table.configurations[told.choice]:
+            assert (entry.gain, entry.interval_ms) == (told.gain, told.interval_ms)
+            continue
+        assert entry.gain == pytest.approx(told.gain * told.time_ms / entry.time_ms)
+        changed_choices += 1
+        if entry.basis == MEASURED:
+            rows = [known[(gpu, *entry.problem, *one)] for one in (usual, choice)]
+            assert entry.gain == pytest.approx(rows[0]["time_ms"] / rows[1]["time_ms"])
+            assert entry.interval_ms == (rows[1]["time_low_ms"], rows[1]["time_high_ms"])
+    assert changed_choices > 5
+    # What is usual is launched where it is one of them alone.
+    every = [made.configuration(place) for place in made.stored.candidates]
+    for gpu, n in itertools.product(("card", "nothing"), (211, 479, 10_000)):
+        first = made.answer(gpu, table.problem((n, "float32", 2))).suggestions[0]
+        assert {**table.spec.neutral, **first.configuration} in every
+
+
+def test_configurations_of_other_studies_are_none_of_few_builds(table, judged):
+    at, rows = table.number("card"), judged["card"]
+    entry = next(one for one in table.entries if one.basis == MEASURED and one.device == at)
+    # It ran back to back in another study's pairs: the table names it, and no answer does.
+    other = {"variant": "column", "tz": 16}
+    assert other not in table.stored.configurations
+    own = changed(table, configurations=(*table.stored.configurations, other))
+    key = {**table.problem(entry.problem), **table.spec.neutral, **other, "time_ms": 1e-6}
+    both = pd.concat([rows, rows[:1].assign(**key)], ignore_index=True)
+    alone, beside = (Weighed.of(own, [at], {entry.problem: 1}, {at: each}) for each in (rows, both))
+    assert alone.times[at].best_ms == beside.times[at].best_ms
+    assert alone.steps([1])[0].reached == beside.steps([1])[0].reached
+
+
+def test_what_follows_from_the_problem_is_part_of_no_build(table, judged):
+    """``bz`` follows from the size: two configurations that differ in it alone are one."""
+    formulas = replace(table.formulas, follows=(("bz", "2 if n > 300 else 1"),))
+    own, at, rows = replace(table, formulas=formulas), table.number("card"), judged["card"]
+    blocks = [place for place, one in enumerate(own.configurations) if one[0] == "block3d"]
+    first, *more = [
+        {**own.stored.configurations[blocks[0]], "bx": 16, "by": 4, "bz": bz} for bz in (4, 1, 2)
+    ]
+    count = len(own.configurations)
+    own = changed(
+        own,
+        configurations=(*own.stored.configurations, first, *more),
+        candidates=(count,),
+        entries=tuple(
+            replace(one, choice=count + 1 + (one.problem[0] > 300), usual=0, others=(), losses=())
+            for one in own.entries
+        ),
+    )
+    alike = [rows[name] == value for name, value in first.items() if name != "bz"]
+    named = rows[np.logical_and.reduce([*alike, rows["time_ms"].notna()])]
+    known = named[named["bz"] == np.where(named["n"] > 300, 2, 1)]
+    assert 0 < len(known) < len(named)
+    found = measured_rows(own, at, rows)
+    found = found[found["place"] == count]
+    assert found[table.spec.key_columns].equals(known[table.spec.key_columns])
+    weighed = Weighed.of(own, [at], dict.fromkeys(measured_ms(own, found), 1), {at: rows})
+    (step,) = weighed.steps([1])
+    assert step.places == (count,)
+    for entry in limited(weighed, step).entries:
+        assert entry.time_ms == own.known[(at, entry.problem)].time_ms
 
 
 def test_every_form_of_a_table_of_few_builds_gives_one_answer(weighed, tmp_path):

@@ -104,7 +104,7 @@ def test_the_time_back_to_back_is_not_that_alone(planted, entry):
     assert first.expected_ms == pytest.approx(entry.time_ms * 1.01)
     # Of any other choice ratios follow from its time.
     own = replace(entry, improvement=1.5)
-    other = own.choosing(-1, 1.25 * own.time_ms, "")
+    other = own.choosing(-1, 1.25 * own.time_ms, "", None)
     assert (other.gain, other.improvement) == pytest.approx((own.gain / 1.25, 1.2))
 
 

@@ -158,7 +158,7 @@ class FromJson:
             return {**said, **{key: entry[key] for key in keys}}
         if near and (said := self._between(known[0], asked, [one for _, one in near])):
             return said
-        usual = self._usual(asked)
+        usual = self._usual(asked) if plain["launches_usual"] else None
         said = {"configuration": usual or self._named(plain["default"]), "outside": 1.0}
         said |= dict.fromkeys(("time_ms", "gain", "interval_ms", "gain_interval"))
         return {**said, "basis": "usual" if usual else "default", "problem": asked if usual else {}}
@@ -224,7 +224,8 @@ class FromJson:
         usual = self._usual(asked)
         listed = plain["candidates"] if judge else [one["configuration"] for one in near]
         moved = [self._moved(one, asked, facts) for one in listed]
-        candidates = [one for one in ([usual] if judge else []) + moved if one is not None]
+        first = [usual] if judge and plain["launches_usual"] else []
+        candidates = [one for one in first + moved if one is not None]
         if not candidates:
             return None
         chosen, kept = candidates[0], usual or self._moved(entry["usual"], asked, facts)

@@ -10,7 +10,7 @@
 // The same answer as launchwise recommend and the report give. A problem that is not listed has the
 // configuration that the model is expected to choose and, within what was measured, the time of the
 // entry nearest in size scaled to it (answered_for is its problem), and 90 % limits; outside says how
-// far it lies from that. An unknown device has the choice of an experienced engineer ("usual"), else
+// far it lies from that. An unknown device has {{ 'the choice of an experienced engineer ("usual"), else' if table.launches_usual else "the best of this file's configurations alone," }}
 // the default. Where a GPU without measurements has a time without limits, {{ table.no_limits | comment }}.
 // launches_of says how it is launched.
 #pragma once
@@ -335,7 +335,7 @@ constexpr std::optional<answer> between(const problem &asked, const entry &near)
     configuration chosen{};
     double least = std::numeric_limits<double>::infinity();
     if (gpu.judged) {
-        if (has_usual) {
+        if ({{ "has_usual" if table.launches_usual else "false" }}) {
             chosen = usual.chosen;
             least = usual.loss(near.device);
             found = true;
@@ -407,7 +407,7 @@ constexpr std::optional<answer> recommend(std::string_view device, const problem
     if (near)
         if (const auto found = detail::between(asked, timed ? *timed : *near)) return found;
     detail::formulas usual{asked, {{ table.neutral | values }}, {}};
-    if (usual.take_usual()) return answer{usual.chosen, 0, 0, "usual", asked, 0, 0, 0, 0, 1};
+    if ({{ "usual.take_usual()" if table.launches_usual else "false" }}) return answer{usual.chosen, 0, 0, "usual", asked, 0, 0, 0, 0, 1};
     return default_answer;
 }
 
