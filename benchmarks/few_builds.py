@@ -36,7 +36,8 @@ from launchwise.cli.loads import Loaded
 from launchwise.cli.words import read_experiment
 from launchwise.comparing.matching import Rule, matched
 from launchwise.comparing.sweep_comparison import VERDICTS, best_answers
-from launchwise.exporting.few import LOST, Weighed, chosen, measured_ms, measured_rows
+from launchwise.exporting.few import Weighed, chosen
+from launchwise.exporting.few_times import LOST, measured_ms, measured_rows
 from launchwise.learning.merit import geometric_mean
 from launchwise.learning.product import learnt_from
 from launchwise.learning.splits import cases_in

@@ -12,7 +12,7 @@ from exported import GPUS, UNKNOWN, problem
 
 from launchwise.base import work
 from launchwise.exporting.between import calibrated
-from launchwise.exporting.few import times_of
+from launchwise.exporting.few_times import times_of
 from launchwise.exporting.table import UNLISTED_GPU, answer_of
 from launchwise.exporting.worth import worth
 from launchwise.learning.answers import MEASURED, NEW_GPU

@@ -15,16 +15,8 @@ from triton_examples import scaled_spec, scaled_table
 from launchwise.experiment.load import Load
 from launchwise.exporting.between import calibrated
 from launchwise.exporting.building import answer_table
-from launchwise.exporting.few import (
-    LOST,
-    Times,
-    Weighed,
-    chosen,
-    limited,
-    measured_ms,
-    measured_rows,
-    times_of,
-)
+from launchwise.exporting.few import Weighed, chosen, limited
+from launchwise.exporting.few_times import LOST, Times, measured_ms, measured_rows, times_of
 from launchwise.exporting.formulas import UsualRule
 from launchwise.exporting.worth import measuring_s, worth
 from launchwise.learning.answering import answers
