@@ -26,6 +26,7 @@ from launchwise.learning.splits import Case
 from launchwise.report.wording import worth_of_load
 from launchwise.tables.rows import fastest_rows
 from launchwise.tables.times import judged_times
+from launchwise.workloads.space import used
 
 
 def least(costs, most):
@@ -78,6 +79,10 @@ def test_expected_times_are_those_of_recommend(table):
     first = own.answer("card", own.problem(asked[0])).suggestions[0]
     assert first.is_usual
     assert first.expected_ms < times_of(own, device, asked).ms.min() < np.inf
+    # A table of few builds does not launch it, and says what it gains.
+    few = changed(own, fallback=slower[0]).answer("card", own.problem(asked[0])).suggestions[0]
+    assert few.configuration == used(own.configuration(slower[0]), own.spec)
+    assert few.gain < 1
 
 
 def test_one_build_more_is_never_worse_and_all_of_them_are_the_best(weighed):
