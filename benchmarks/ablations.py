@@ -1,14 +1,10 @@
 """Effect of the Tukey filter, GPU features and number of measurements on recommendations.
 
     python benchmarks/ablations.py benchmarks/results/ablations.json
-    python benchmarks/ablations.py benchmarks/results/ranking.json --ranking
 
 On recorded sweeps, with the pipeline's own splits, filter, recommenders (default hyper-parameters,
 no search) and evaluation. Quality is the geometric mean over the test problems of best time divided
 by the recommended configuration's time; its interval is a bootstrap over the test problems.
-
-``--ranking`` compares learning to rank with regression instead: LightGBM's LambdaMART with LightGBM
-on log time relative to the best of the problem, as many trees of the same size.
 """
 
 from __future__ import annotations
@@ -40,10 +36,6 @@ ENOUGH = 0.99
 """Quality relative to that of all training rows, from which on measurements are enough."""
 CURVE = ("study", "sampled", "model")  # what tells a curve from others
 NO_FILTER = Fences(factor=100)
-
-OBJECTIVES = {"regression": "lightgbm", "ranking": "lambdarank"}
-RANKED_STUDIES = (*STUDIES, "tridiagonal_subsystem", "convolution_transfer")
-RANKED_SEEDS = 3
 
 
 def of_filter(material: Material, name: str, seeds: int) -> list[dict[str, Any]]:
@@ -159,21 +151,6 @@ def of_size(
     return found
 
 
-def of_objective(name: str, seeds: int) -> list[dict[str, Any]]:
-    """A row per split and objective; ``over_reference`` is relative to regression."""
-    material = material_of(name)
-    found = []
-    for split in material.folds:
-        groups = {
-            label: seeded(label, kind, material, material.study.fences, seeds)
-            for label, kind in OBJECTIVES.items()
-        }
-        outcome = compared(material, split, groups, "regression")
-        known = {"study": name, "split": split}
-        found += [{**known, "model": label, **each} for label, each in outcome.items()]
-    return found
-
-
 def enough(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """For each curve the smallest share from which on quality stays at :data:`ENOUGH` or more."""
     curves: dict[tuple[str, ...], list[dict[str, Any]]] = {}
@@ -192,15 +169,8 @@ def enough(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Run all three ablations, or the comparison of objectives, and write the file."""
-    parser = arguments(__doc__)
-    parser.add_argument("--ranking", action="store_true", help="learning to rank, nothing else")
-    given = parser.parse_args()
-    if given.ranking:
-        ranked, seeds = (STUDIES[1:2], 1) if given.smallest else (RANKED_STUDIES, RANKED_SEEDS)
-        rows = [row for name in ranked for row in of_objective(name, seeds)]
-        write_result(given.output, {"seeds": seeds, "kinds": OBJECTIVES, "compared": rows})
-        return
+    """Run all three ablations, and write the file."""
+    given = arguments(__doc__).parse_args()
     seeds, percents = (1, (10, 100)) if given.smallest else (SEEDS, PERCENTS)
     studies = STUDIES[1:2] if given.smallest else STUDIES
     new_gpu = studies if given.smallest else NEW_GPU_STUDIES

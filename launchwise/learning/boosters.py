@@ -117,7 +117,6 @@ def boosted(
     features: np.ndarray,
     target: np.ndarray,
     weights: np.ndarray | None = None,
-    group: np.ndarray | None = None,
     **more: Any,
 ) -> Grown:
     """Trees that LightGBM fits.
@@ -125,14 +124,13 @@ def boosted(
     ``parameters``: :class:`BoostingParameters`; others are left out.
     ``features``, ``target``, ``weights``: float32 (rows, features); float64 (rows,); float64
         (rows,), all alike when left out.
-    ``group``: lengths of the lists that rows are ranked in, in their order: int64, shape (lists,).
     ``**more``: further options of LightGBM.
     """
     import lightgbm
 
     work.count(work.FITTED, len(target) * parameters["rounds"])
     own = {name: parameters[name] for name in BoostingParameters.model_fields if name != "rounds"}
-    data = lightgbm.Dataset(features, target, weight=weights, group=group, params={"verbosity": -1})
+    data = lightgbm.Dataset(features, target, weight=weights, params={"verbosity": -1})
     # Without this it is written as text and read again before it is handed out.
     fitted = lightgbm.train(
         {**own, **OPTIONS, **more}, data, parameters["rounds"], keep_training_booster=True

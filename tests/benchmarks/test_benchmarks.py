@@ -76,21 +76,6 @@ def test_ablations_compare_the_same_test_problems(tmp_path):
 
 
 @pytest.mark.slow
-def test_ranking_and_regression_answer_the_same_problems(tmp_path):
-    rows = result_of("ablations", tmp_path, "--ranking")["compared"]
-    splits = {row["split"] for row in rows}
-    assert {(row["split"], row["model"]) for row in rows} == {
-        (split, model) for split in splits for model in ("regression", "ranking")
-    }
-    for row in rows:
-        assert (row["over_reference"] == 1) >= (row["model"] == "regression")
-    for split in splits:
-        one, other = (row for row in rows if row["split"] == split)
-        for name in ("test_cases", "training_rows", "removed_rows"):
-            assert one[name] == other[name] >= 0
-
-
-@pytest.mark.slow
 def test_searches_on_a_new_gpu_are_counted(tmp_path):
     result = result_of("search_on_a_new_gpu", tmp_path)
     assert {card["workload"] for card in result["cards"]} == {

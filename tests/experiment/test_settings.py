@@ -240,7 +240,7 @@ def test_a_kind_of_model_that_does_not_exist_is_one_line(line_at_start):
     assert line_at_start({"models": {"mine": {"kind": "xgbost", "title": "x"}}}).startswith(
         "o.yaml: models.mine.kind: unknown kind of model 'xgbost', did you mean "
         "'xgboost'? (allowed: analytical, best_tree, committee, forest, gaussian_process, knn, "
-        "lambdarank, learnt, lightgbm, nearest, roofline, tree, xgboost"
+        "learnt, lightgbm, nearest, roofline, tree, xgboost"
     )
 
 

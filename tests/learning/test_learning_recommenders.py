@@ -18,8 +18,8 @@ KINDS = kinds()
 
 TARGETED = ("forest", "knn", "lightgbm", "tree", "xgboost")
 """Kinds that learn a target that somebody chooses."""
-UNTARGETED = ("best_tree", "committee", "gaussian_process", "lambdarank", "learnt")
-UNTIMED = ("best_tree", "lambdarank")
+UNTARGETED = ("best_tree", "committee", "gaussian_process", "learnt")
+UNTIMED = ("best_tree",)
 """Kinds that predict no times."""
 UNTAUGHT = ("analytical", "roofline")
 """Kinds that learn nothing."""

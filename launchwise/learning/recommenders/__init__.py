@@ -44,7 +44,7 @@ report."""
 FAMILIES = {
     **dict.fromkeys(("analytical", "learnt", "roofline"), "_cost_model"),
     **dict.fromkeys(("best_tree", "forest", "tree"), "_trees"),
-    **dict.fromkeys(("lambdarank", "lightgbm", "xgboost"), "_trees"),
+    **dict.fromkeys(("lightgbm", "xgboost"), "_trees"),
 }
 """Kinds that share a module of this package: its name, which is none of a kind."""
 

@@ -1,10 +1,10 @@
-"""Models of trees: one, a forest, one that names configurations; boosted ones, of times or ranks.
+"""Models of trees: one, a forest, one that names configurations; boosted ones.
 
 A regression tree (CART: Breiman, Friedman, Olshen and Stone, 1984), a random forest (Breiman,
 2001), and a tree from problems to the configurations that were fastest. Tuners that choose by size
 at run time learn one like the last, Helion's for one. It sees no times: of a training problem the
 fastest configuration alone counts, however near the others were. Gradient boosting: Chen and
-Guestrin, 2016; Ke et al., 2017. Learning to rank orders configurations (Burges, 2010).
+Guestrin, 2016; Ke et al., 2017.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from pydantic import Field
 
 from launchwise.base import work
 from launchwise.base.errors import UserError
-from launchwise.base.typed import Strict
 from launchwise.learning.baselines import comparable
 from launchwise.learning.boosters import BoostingParameters, boosted, grown_by_xgboost
 from launchwise.learning.recommender import Hyperparameters, Judgement, Recommender, tried
-from launchwise.learning.regression import MeanRegret, TimeRegressor
-from launchwise.learning.row_arrays import configuration_codes, ranked, regrets
+from launchwise.learning.regression import TimeRegressor
+from launchwise.learning.row_arrays import configuration_codes
 from launchwise.learning.splits import case_numbers
 from launchwise.learning.trees import LEAF, Grown, OfTrees, Trees
 from launchwise.tables.rows import fastest_rows
@@ -166,70 +165,3 @@ class XgboostRecommender(OfTrees, TimeRegressor):
             num_boost_round=self.parameters["rounds"],
         )
         self.trees = grown_by_xgboost(fitted)
-
-
-GRADE_LIMITS = np.log1p([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
-"""Log time relative to the best of the case below which a row gains one more grade."""
-
-LONGEST_LIST = 10_000
-"""Most rows of one list that LightGBM ranks; a longer case is drawn into several."""
-
-
-class LambdarankRecommender(OfTrees, Recommender):
-    """LightGBM's LambdaMART: what comes first in each case counts most, times do not. A case is a
-    list, a configuration's grade tells how near it is to the best of its case. Trees are fitted to
-    swaps that raise the normalised discounted cumulative gain of the first ``truncation`` places.
-    Nothing says how long a configuration takes."""
-
-    class Fitted(Strict):
-        prior: MeanRegret
-
-    class Parameters(BoostingParameters):
-        truncation: int = tried(30, 5, 100, log=True, ge=1)
-
-    def fit(self, measurements: pd.DataFrame) -> Self:
-        """Learn the order of each case (see :meth:`Recommender.fit`). Raises UserError when there
-        are no rows."""
-        if measurements.empty:
-            raise UserError("training rows", "", "there are none")
-        regret = regrets(measurements, self.domain.spec)
-        self.fitted = self.Fitted(prior=MeanRegret.of(measurements, regret, self.domain))
-        lists = lists_of(case_numbers(measurements, self.domain.spec), self.parameters["seed"])
-        order = np.argsort(lists, kind="stable")
-        self.trees = boosted(
-            self.parameters,
-            self._matrix(measurements)[order],
-            grades(regret)[order],
-            group=np.bincount(lists),
-            objective="lambdarank",
-            lambdarank_truncation_level=self.parameters["truncation"],
-            min_sum_hessian_in_leaf=1e-3,
-        )
-        return self
-
-    def _matrix(self, rows: pd.DataFrame) -> np.ndarray:
-        return self.domain.features(rows).to_numpy(dtype=np.float32)
-
-    def judge(self, rows: pd.DataFrame) -> Judgement:
-        """Score by rank, then by mean regret in training; without times."""
-        scores = self.predict_rows(self._matrix(rows))
-        return Judgement.without_times(-scores, self.fitted.prior.regret(rows, self.domain))
-
-    def summary(self) -> dict[str, Any]:
-        return {"features": [*self.domain.spec.features, *self.domain.gpu_features]}
-
-
-def grades(regret: np.ndarray) -> np.ndarray:
-    """Grade of each row, 0 to 7, from its log time relative to the best: float64, (rows,)."""
-    return np.asarray((regret[:, None] <= GRADE_LIMITS).sum(axis=1), dtype=float)
-
-
-def lists_of(cases: np.ndarray, seed: int) -> np.ndarray:
-    """Number of each row's list: int64, (rows,). A case is one list; with more than
-    :data:`LONGEST_LIST` rows it is drawn into as few of equal length as there must be. ``cases``:
-    number of each row's case, from 0 and none left out: int64, shape (rows,)."""
-    sizes = np.bincount(cases)
-    parts = -(-sizes // LONGEST_LIST)
-    first = np.cumsum(parts) - parts
-    _, rank = ranked(cases, np.random.default_rng(seed).random(len(cases)))
-    return np.asarray(first[cases] + (rank - 1) % parts[cases])
