@@ -121,7 +121,8 @@ def export(
 
     Prints and runs the target export_STUDY; --at-most reads the product where there is one. Any
     size has the answer that recommend gives; wisdom, t4 and config-files hold listed sizes alone,
-    and say so. Unknown devices get the usual choice.
+    and say so. Unknown devices get the usual choice; with --at-most any size has the best of these
+    builds, and unknown devices the best alone.
     """
     from launchwise.base.work import usable_cores
     from launchwise.cli.recommending import exported

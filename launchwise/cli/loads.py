@@ -66,7 +66,8 @@ class Loaded:
         if not path.is_file():
             message = f"is missing: make it with snakemake --cores all -- final_{study}"
             raise UserError(path.relative_to(experiment.root), "", message)
-        named = [gpu_named(each, experiment, command, "--gpu") for each in gpus]
+        asked = dict.fromkeys(gpus)
+        named = [gpu_named(each, experiment, command, "--gpu") for each in asked]
         own = [each for each in experiment.gpus_of(study) if each not in named]
         domain = Domain.of(
             settings,
@@ -204,5 +205,5 @@ def few_builds(
         for at, one in weighed.times.items():
             if lost := int((np.isinf(one.ms[:, place]) & (weighed.weights[at] > 0)).sum()):
                 where = f"{wording.plural(lost, 'problem')} on {asked.table.devices[at].name}"
-                lines.append(f"    cannot run {where}: another takes its place")
+                lines.append(f"    no time at {where}: another takes its place")
     return found, lines

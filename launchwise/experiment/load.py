@@ -153,6 +153,8 @@ def read_load(
     text = read_text(path)
     header = _fields(text.lstrip("\ufeff").splitlines()[0][:LONGEST]) if text.strip() else []
     is_csv = pattern is None and any(column in header for column in wanted.values())
+    if twice := next((one for one in names.values() if is_csv and header.count(one) > 1), None):
+        raise UserError(path, twice, "two columns have this name")
     said = _said([*wanted.values(), names[COUNT]], pattern)
     counts, read = Counter[Shape](), Counter[str]()
     for line, record in records_in(path, text)[1] if is_csv else _of_log(text, said):
@@ -173,6 +175,8 @@ def read_load(
         )
         read["repeated"] += shape in counts
         counts[shape] += _count(record.get(names[COUNT], "1"), where, names[COUNT])
+    if not read["lines"]:
+        raise UserError(path, "", "holds no line of a launch")
     if not counts:
         message = f"no line holds {', '.join(wanted.values())}: name its columns by --column"
         raise UserError(path, "", f"{message} NAME=COLUMN")
@@ -190,8 +194,10 @@ def _within(path: Path, spec: Spec, counts: Counter[Shape], read: Counter[str]) 
         else:
             read["unlaunched"] += 1
     if not inside:
-        first = next(iter(outside.values()), (0, "its counts are 0"))[1]
-        message = f"none of its {len(counts)} problems is within the range of {spec.workload}"
+        if not outside:
+            raise UserError(path, COUNT, "is 0 in every line")
+        first = next(iter(outside.values()))[1]
+        message = f"none of its {len(outside)} problems is within the range of {spec.workload}"
         raise UserError(path, "", f"{message}: {first}")
     return Load(spec.workload, tuple(spec.problem), inside, outside, read)
 

@@ -181,6 +181,11 @@ class Weighed:
         found = fastest_rows(rows[rows["place"].isin(step.places)], parameters, self.table.spec)
         return {tuple(row[name] for name in parameters): row for row in records_of(found)}
 
+    def tested(self, device: int, step: Step) -> Tested | None:
+        """What the choices among some builds reach at a device's problems of blind tests."""
+        _, reached = self._blind_fractions(device, step.places)
+        return Tested(len(reached), geometric_mean(reached)) if len(reached) >= FEWEST else None
+
     def untimed(self, device: int) -> Untimed:
         """Problems of the load whose answers on a device have no time."""
         one, weights = self.times[device], self.weights[device]
@@ -236,12 +241,11 @@ class Weighed:
         )
         if len(measured) < FEWEST:
             return Step(count, tuple(places), self._reached(places), None, None, lost)
-        share = geometric_mean(measured / expected)
-        limits = interval_of_mean(measured / expected)
-        low, high = (min(self._reached(places, end), 1.0) for end in limits)
+        ends = geometric_mean(measured / expected), *interval_of_mean(measured / expected)
+        reached, low, high = (min(self._reached(places, end), 1.0) for end in ends)
         tested = Tested(len(measured), geometric_mean(measured))
         interval = (low, high) if low < high else None  # Nothing was expected
-        return Step(count, tuple(places), self._reached(places, share), interval, tested, lost)
+        return Step(count, tuple(places), reached, interval, tested, lost)
 
     def _reached(self, places: Sequence[int], share: float = 1.0) -> float:
         """Time with the best over that with some configurations, the mean of the devices.
@@ -292,10 +296,13 @@ def limited(weighed: Weighed, step: Step) -> AnswerTable:
             choice, usual = whole.of(chosen), whole.of(table.configurations[entry.usual])
             kept = replace(one, device=number, choice=choice, usual=usual)
             entries.append(replace(kept, others=(), ran=(), losses=()))
-    devices = [table.devices[at] for at in weighed.times]
+    devices = [
+        replace(table.devices[at], between_gain=None, tested=weighed.tested(at, step))
+        for at in weighed.times
+    ]
     named = (dict(zip(table.tunables, values, strict=True)) for values in whole)
     return table.storing(
-        devices=tuple(replace(one, between_gain=None, tested=step.tested) for one in devices),
+        devices=tuple(devices),
         configurations=tuple(used(one, table.spec) for one in named),
         candidates=tuple(range(len(step.places))),
         entries=tuple(entries),

@@ -73,8 +73,15 @@ class AnswerTable(Contents):
         return found
 
     def _unanswered(self, device: str, problem: Mapping[str, Value]) -> Answer:
-        usual = self.usual_choice(problem) if self.launches_usual else None
-        kept = used(usual or dict(zip(self.tunables, self.default, strict=True)), self.spec)
+        usual = first_few = None
+        if self.launches_usual:
+            usual = self.usual_choice(problem)
+        else:  # Of an unknown device facts are those of the first one.
+            facts = self.devices[self.number(device) or 0].named_facts
+            moved = (self.moved(place, problem, facts) for place in self.stored.candidates)
+            first_few = next((one for one in moved if one is not None), None)
+        default = first_few or dict(zip(self.tunables, self.default, strict=True))
+        kept = used(usual or default, self.spec)
         first = Suggestion(1, kept, is_usual=usual is not None)
         basis, why = "usual" if usual else "default", "no entry of this device answers"
         return Answer(device, dict(problem), basis, [first], kept, why, answered_for=dict(problem))

@@ -28,7 +28,12 @@ class Line:
     gain: float  # time of the usual choice over that of the answer
     limits: Interval | None  # of the gain; None where they are unknown
     is_usual: bool  # whether the answer is the usual choice
-    is_slower: bool  # whether the answer is slower than the usual choice, or than the default
+    least: float  # the lesser of its gain and of that over the default
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether the answer is slower than the usual choice, or than the default."""
+        return self.least < 1 / (1 + HARM_PERCENT / 100)
 
 
 @dataclass(frozen=True)
@@ -133,9 +138,8 @@ def _line(found: Answer, launches: int, share: float) -> Line:
     elif limits is None and found.basis == MEASURED:
         factor = math.exp(math.sqrt(2) * Z95 * DEFAULT_ERROR)
         limits = gain / factor, gain * factor
-    slower = min(gain, first.improvement or math.inf) < 1 / (1 + HARM_PERCENT / 100)
-    ms = first.expected_ms or math.nan
-    return Line(found, launches, share, ms, gain, limits, first.is_usual, slower)
+    least, ms = min(gain, first.improvement or math.inf), first.expected_ms or math.nan
+    return Line(found, launches, share, ms, gain, limits, first.is_usual, least)
 
 
 PAUSE_S = 60.0  # Rows further apart were measured in two visits

@@ -180,7 +180,11 @@ def short(commit: str) -> str:
 
 def worth_of_load(found: Worth) -> list[str]:
     """What tuning is worth, what keeps the usual choice, and when it is paid."""
-    limits = f"90 % interval {interval(found.interval, 2)}" if found.interval else "limits unknown"
+    limits = "limits unknown"
+    if found.interval:
+        limits = (
+            f"{interval(found.interval, 2)}: 90 % of what is expected, 95 % of what was measured"
+        )
     load = "The whole load"
     if some := len(found.unanswered):
         share = percent(1 - found.covered)
@@ -192,7 +196,7 @@ def worth_of_load(found: Worth) -> list[str]:
         _part(found, [one for one in found.lines if one.is_usual], "answered by the usual choice"),
     ]
     slower = [one for one in found.lines if one.is_slower]
-    named = "; ".join(f"{assigned(one.answer.problem)} ({one.gain:.3g})" for one in slower)
+    named = "; ".join(f"{assigned(one.answer.problem)} ({one.least:.3g})" for one in slower)
     words = "slower than with the usual choice or the default"
     lines.append(f"{_part(found, slower, words)}{': ' if named else ''}{named}")
     if found.tuning_s is not None:

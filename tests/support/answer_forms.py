@@ -74,7 +74,7 @@ class Answering:
         first = found.suggestions[0]
         said = {
             "configuration": {**neutral, **first.configuration},
-            "problem": {} if found.basis == "default" else found.answered_for,
+            "problem": found.answered_for,
             "basis": found.basis,
             "time_ms": first.expected_ms,
             "gain": first.gain,
@@ -122,8 +122,6 @@ class Answering:
             {key: value for key, value in each.items() if key != "kernel"}
             for each in rest["launches"]
         ]
-        if rest["basis"] == "default":
-            rest["problem"] = {}
         for name in ("time_ms", "gain", "interval_ms", "gain_interval"):
             rest[name] = None if rest[name] in (0, [0, 0]) else rest[name]
         return {"configuration": chosen, **rest, "launches": launches}
@@ -161,7 +159,11 @@ class FromJson:
         usual = self._usual(asked) if plain["launches_usual"] else None
         said = {"configuration": usual or self._named(plain["default"]), "outside": 1.0}
         said |= dict.fromkeys(("time_ms", "gain", "interval_ms", "gain_interval"))
-        return {**said, "basis": "usual" if usual else "default", "problem": asked if usual else {}}
+        if not plain["launches_usual"]:
+            facts = dict(zip(EXPORTED_FACTS, (known or plain["devices"])[0]["facts"], strict=True))
+            few = (self._moved(one, asked, facts) for one in plain["candidates"])
+            said["configuration"] = next((one for one in few if one), said["configuration"])
+        return {**said, "basis": "usual" if usual else "default", "problem": asked}
 
     def _can_run(self, asked: Problem) -> bool:
         limits = self._content["limits"]

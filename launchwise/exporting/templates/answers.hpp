@@ -7,10 +7,10 @@
 //   auto answer = launchwise::{{ table.study | name }}::recommend(device_name, {{ "{" }}{{ table.parameters | map("name") | join(", ") }}});
 //
 // Empty for a problem that no configuration may run: see can_run.
-// The same answer as launchwise recommend and the report give. A problem that is not listed has the
-// configuration that the model is expected to choose and, within what was measured, the time of the
+// {{ "The same answer as launchwise recommend and the report give." if table.launches_usual else "The best of this file's configurations, the answer of launchwise recommend where it is one." }} A problem that is not listed has the
+// configuration that {{ "the model is expected to choose" if table.launches_usual else "is expected to be the best of these" }} and, within what was measured, the time of the
 // entry nearest in size scaled to it (answered_for is its problem), and 90 % limits; outside says how
-// far it lies from that. An unknown device has {{ 'the choice of an experienced engineer ("usual"), else' if table.launches_usual else "the best of this file's configurations alone," }}
+// far it lies from that. An unknown device has {{ 'the choice of an experienced engineer ("usual"), else' if table.launches_usual else "the first of this file's configurations that may run," }}
 // the default. Where a GPU without measurements has a time without limits, {{ table.no_limits | comment }}.
 // launches_of says how it is launched.
 #pragma once
@@ -408,7 +408,16 @@ constexpr std::optional<answer> recommend(std::string_view device, const problem
         if (const auto found = detail::between(asked, timed ? *timed : *near)) return found;
     detail::formulas usual{asked, {{ table.neutral | values }}, {}};
     if ({{ "usual.take_usual()" if table.launches_usual else "false" }}) return answer{usual.chosen, 0, 0, "usual", asked, 0, 0, 0, 0, 1};
-    return default_answer;
+{% if not table.launches_usual %}
+    // Of an unknown device facts are those of the first one.
+    for (const int place : detail::candidates) {
+        detail::formulas one{asked, detail::configurations[place], detail::facts_of[number < 0 ? 0 : number]};
+        if (one.move()) return answer{one.chosen, 0, 0, "default", asked, 0, 0, 0, 0, 1};
+    }
+{% endif %}
+    answer found = default_answer;
+    found.answered_for = asked;
+    return found;
 }
 
 }  // namespace launchwise::{{ table.study | name }}
