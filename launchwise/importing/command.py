@@ -155,7 +155,8 @@ def told(found: Imported) -> list[str]:
     if lines:
         lines.append(
             "Flagged rows are stored and kept out of every study. If they are right, set "
-            "gpus.<name>.trusted: true; if they are of another problem, import them with --problem."
+            "gpus.<name>.trusted: true; if they are of another problem, import them with "
+            "--problem; if one is wrong, correct or delete it in the file, and import that again."
         )
     for gpu, counts in found.rows.items():
         rows = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))

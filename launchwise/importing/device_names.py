@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from launchwise.base.names import assigned
 from launchwise.base.places import shipped
 from launchwise.base.storage import read_records
 from launchwise.gpus.datasheets import Datasheet
@@ -74,7 +75,7 @@ MOST_AHEAD = 10.0  # Ratio of the next time to the shortest; in the sweeps of da
 class Timed:
     name: str  # name of the GPU
     datasheet: Datasheet | None  # of its card; None where it is unknown
-    problem: tuple[Any, ...]  # values of the problem that the file states
+    problem: tuple[Any, ...]  # names and values of the problem that the file states
     times_ms: Mapping[tuple[Any, ...], float]  # configuration's values to its time, ms
     least_bytes: float | None  # least bytes that the problem moves; None where unknown
     # Work items of the problem if all its sizes are integers; None where one is a text.
@@ -126,10 +127,14 @@ def _faster_than_memory(sweep: Timed) -> str:
 
 def _far_ahead(sweep: Timed) -> str:
     """Words for a shortest time that is an outlier; empty where there is none."""
-    times = sorted(sweep.times_ms.values())
-    if len(times) < 3 or (ahead := times[1] / times[0]) < MOST_AHEAD:
+    first, *others = sorted(sweep.times_ms, key=lambda each: sweep.times_ms[each])
+    if len(others) < 2:
         return ""
-    return f"the shortest time, {times[0]:.3g} ms, is {ahead:.3g} times below the next one"
+    ahead = sweep.times_ms[others[0]] / (shortest := sweep.times_ms[first])
+    if ahead < MOST_AHEAD:
+        return ""
+    of = f"{', '.join(map(str, first))} at {assigned(dict(sweep.problem))}"
+    return f"the shortest time, {shortest:.3g} ms of {of}, is {ahead:.3g} times below the next one"
 
 
 def unexplained(one: Timed, other: Timed) -> float:

@@ -161,7 +161,7 @@ def test_all_gpus_keep_to_the_same_problems_but_for_speeds(opened):
     # Ratios of measured GPUs hold all twelve.
     assert "Speed relative to big over all problems of both GPUs" in shown
     assert "other columns over the same 5 problems on every GPU" in shown
-    assert "sheet at 0.25 (within 3.2 times). A GPU that costs less than that" in shown
+    assert "sheet at 0.25 (within 3.2 times). One that costs less than the lower limit" in shown
     assert "within 3.2 times, 5 problems" in shown
     assert "Without any of these problems: none." in shown
 

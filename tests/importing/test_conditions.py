@@ -79,7 +79,9 @@ def test_failed_rows_that_break_a_condition_are_left_out(tmp_path):
 
 def timed(name, *times_ms):
     """A sweep of one problem on a card that is not known."""
-    return Timed(name, None, (64,), {(n,): ms for n, ms in enumerate(times_ms)}, None, None)
+    return Timed(
+        name, None, (("size", 64),), {(n,): ms for n, ms in enumerate(times_ms)}, None, None
+    )
 
 
 def test_cards_may_agree_through_a_third_one():
@@ -101,7 +103,8 @@ def test_the_one_that_is_alone_is_doubted():
 
 def test_a_shortest_time_an_order_below_the_next_is_doubted():
     far = timed("far", 1.0, 0.9, 0.08)
-    assert doubts([far]) == {0: ["the shortest time, 0.08 ms, is 11.2 times below the next one"]}
+    said = "the shortest time, 0.08 ms of 2 at size=64, is 11.2 times below the next one"
+    assert doubts([far]) == {0: [said]}
     # Slow rows are no outliers; nor is the faster of two.
     for times in ((1.0, 0.9, 0.1), (0.9, 1.0, 90.0), (1.0, 90.0)):
         assert doubts([timed("sound", *times)]) == {}

@@ -207,7 +207,8 @@ def table(study: StudyData) -> list[Block]:
     said = f"In the geometric mean a rule of at most {MOST_RANGES} ranges reaches "
     said = f"{said}{wording.listed(parts)}. " if parts else ""
     if without := [gpu for gpu in study.whole if not rule_of(study, gpu)]:
-        said += f"None on {wording.listed(without)}: nothing has sure times at all of a range."
+        said += f"No rule on {wording.listed(without)}: no configuration has a sure time at every "
+        said += "size of a range."
     return [Text(said.strip()), *([table_of(CAPTION, FIELDS, rows)] if rows else [])]
 
 

@@ -154,7 +154,7 @@
       const said = row.within || (low === null ? "no interval" : `${number(low, digits(row))} to ${number(high, digits(row))}`);
       return `${row.gpu} at ${number(row.speed, digits(row))} (${said})`;
     });
-    return [element("p", `Equal cost per run, as price per hour relative to ${beside}: ${told.join(", ")}. A GPU that costs less than that is the cheaper one.`, "note")];
+    return [element("p", `Equal cost per run, as price per hour relative to ${beside}: ${told.join(", ")}. One that costs less than the lower limit is surely the cheaper one, above the upper limit the dearer; between them it is undecided.`, "note")];
   };
   // What a reader must know of what is shown.
   const SLICES = "A slice is a green context: some SMs of a card that did nothing else, with its whole memory and L2. Slices that run side by side share these, and were not measured: neither their throughput nor the cost of a run follows from these times.";
