@@ -137,25 +137,6 @@ def test_problems_whose_answers_have_no_time_choose_builds_by_what_the_model_say
         assert losses[found[shape].choice] == np.nanmin(losses)
 
 
-def test_measured_problems_have_the_fastest_of_the_builds(table, weighed, judged):
-    (step,) = weighed.steps([2])
-    made = limited(weighed, step)
-    kept = map(made.spec.build_choice, map(made.configuration, made.stored.candidates))
-    assert len({*kept}) == 2
-    measured = [one for one in made.entries if one.basis == MEASURED]
-    assert len(measured) > 5
-    for entry in measured:
-        rows = judged[made.devices[entry.device].name]
-        for name, value in made.problem(entry.problem).items():
-            rows = rows[rows[name] == value]
-        listed = [made.configuration(place) for place in made.stored.candidates]
-        own = rows[[each in listed for each in rows[made.spec.tunable_columns].to_dict("records")]]
-        (fastest,) = fastest_rows(own.assign(is_usual=False), ["n"], made.spec)["time_ms"]
-        told = table.known[(table.number(made.devices[entry.device].name), entry.problem)]
-        kept = table.configuration(told.choice) in listed
-        assert entry.time_ms == (told.time_ms if kept else fastest)
-
-
 def test_the_first_of_few_configurations_is_the_best_alone(weighed):
     def alone(place):
         ms = {at: one.capped(one.ms[:, [place]])[:, 0] for at, one in weighed.times.items()}
@@ -241,27 +222,31 @@ def test_what_a_load_gains_is_as_sure_as_its_parts(tmp_path):
     assert measuring_s([*night, "2020-01-02T00:00:05Z"]) == 14
 
 
-def test_gains_of_few_builds_are_over_the_usual_choice(table, weighed, judged):
+def test_measured_problems_have_the_fastest_of_few_and_gains_over_the_usual_choice(table, weighed):
     (step,) = weighed.steps([1])
-    made, known, changed_choices = limited(weighed, step), {}, 0
-    for row in pd.concat(judged.values()).to_dict("records"):
-        known[tuple(row[name] for name in table.spec.key_columns)] = row
+    made, others = limited(weighed, step), 0
+    kept = map(made.spec.build_choice, map(made.configuration, made.stored.candidates))
+    assert len({*kept}) == 1
     for entry in made.entries:
-        gpu = made.devices[entry.device].name
-        told = table.known[(table.number(gpu), entry.problem)]
-        usual, choice = made.configurations[entry.usual], made.configurations[entry.choice]
-        assert usual == table.configurations[told.usual]
+        at = [*weighed.times][entry.device]
+        told = table.known[(at, entry.problem)]
+        assert made.configurations[entry.usual] == table.configurations[told.usual]
         assert entry.choice < len(step.places)
-        if choice == table.configurations[told.choice]:
+        if told.choice in step.places:
             assert (entry.gain, entry.interval_ms) == (told.gain, told.interval_ms)
             continue
         assert entry.gain == pytest.approx(told.gain * told.time_ms / entry.time_ms)
-        changed_choices += 1
         if entry.basis == MEASURED:
-            rows = [known[(gpu, *entry.problem, *one)] for one in (usual, choice)]
-            assert entry.gain == pytest.approx(rows[0]["time_ms"] / rows[1]["time_ms"])
-            assert entry.interval_ms == (rows[1]["time_low_ms"], rows[1]["time_high_ms"])
-    assert changed_choices > 5
+            rows = weighed.rows[at]
+            problem = pd.Series(entry.problem, index=[*table.parameters])
+            rows = rows[(rows[problem.index] == problem).all(axis=1)]
+            usual_ms = rows.loc[rows["is_usual"], "time_ms"].item()
+            few = fastest_rows(rows[rows["place"].isin(step.places)], ["n"], table.spec).iloc[0]
+            assert (entry.time_ms, step.places[entry.choice]) == (few["time_ms"], few["place"])
+            assert entry.interval_ms == (few["time_low_ms"], few["time_high_ms"])
+            assert entry.gain == pytest.approx(usual_ms / entry.time_ms)
+            others += 1
+    assert others > 5
     # What is usual is launched where it is one of them alone.
     every = [made.configuration(place) for place in made.stored.candidates]
     for gpu, n in itertools.product(("card", "nothing"), (211, 479, 10_000)):
