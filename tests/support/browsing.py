@@ -65,7 +65,7 @@ def choose(browser: Any, name: str, value: str) -> str:
         const field = document.querySelector('.finder').elements[name];
         field.value = value;
         field.dispatchEvent(new Event('change', {bubbles: true}));
-        setTimeout(done, 50);
+        setTimeout(() => Promise.resolve(window.launchwiseOpened).then(() => done()), 50);
     """
     browser.execute_async_script(script, name, value)
     return said(browser)

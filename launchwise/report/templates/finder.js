@@ -193,18 +193,20 @@
   };
 
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("change", (event) => {
-    if (event.target.name !== "study") { answer(true); return; }
-    load(event.target.value).then((data) => {
+  // One after the other: what was asked last is what stands.
+  const next = (step) => { window.launchwiseOpened = Promise.resolve(window.launchwiseOpened).then(step); };
+  form.addEventListener("change", ({ target }) => next(() => {
+    if (target.name !== "study") return answer(true);
+    return load(target.value).then((data) => {
       // The problem stays as it is where another study of the same kernel is asked.
       const given = new Map(fields().map((field) => [field.name.slice(2), field.value]));
       const kept = data.parameters.map((one) => typeof one.values[0] === "string" ? given.get(one.name) : Number(given.get(one.name)));
-      const same = workloads[event.target.value] === workloads[built] && data.parameters.every((one, k) => one.free || one.values.includes(kept[k]));
+      const same = workloads[target.value] === workloads[built] && data.parameters.every((one, k) => one.free || one.values.includes(kept[k]));
       build(data, form.elements.gpu.value, same ? kept : null);
       return answer(true);
     })
       .catch((error) => box.replaceChildren(element("p", `The answers cannot be shown: ${error.message}.`, "notice")));
-  });
-  window.addEventListener("hashchange", open);
-  window.launchwiseOpened = open();
+  }));
+  window.addEventListener("hashchange", () => next(open));
+  next(open);
 })();
