@@ -5,7 +5,7 @@
 One kernel of Triton on little data is launched with the same configuration by
 
 - ``fixed``: the kernel itself, the configuration written into the call,
-- ``launchwise``: ``launchwise.autotuned`` with a file of 500 answers,
+- ``launchwise``: ``launchwise.autotuned`` with an export of 500 answers,
 - ``triton``: ``triton.autotune``, which has chosen before.
 
 Each launch has a function as its grid. The sides take turns call by call, and the host's clock runs
@@ -18,6 +18,9 @@ compilation.
 from __future__ import annotations
 
 import itertools
+import json
+import re
+import shutil
 import statistics
 import tempfile
 import time
@@ -29,9 +32,15 @@ from harness.command_line import arguments, card_facts, write_result
 from harness.needs import gpu_and_packages
 
 import launchwise
+from launchwise.base.names import SPEC_FILE
 from launchwise.base.storage import write_text
-from launchwise.base.triton_answers import FORMAT
-from launchwise.exporting.triton import as_lines
+from launchwise.exporting.entries import Device, Entry, Stored
+from launchwise.exporting.formulas import EXPORTED_FACTS, ExportedFormulas
+from launchwise.exporting.languages import python_module
+from launchwise.exporting.table import AnswerTable
+from launchwise.exporting.triton import write_triton
+from launchwise.workloads.launch_shapes import Limits
+from launchwise.workloads.spec import load_spec
 
 with gpu_and_packages():
     import torch
@@ -60,30 +69,51 @@ def scaled(y, x, rows, n, factor, BLOCK: tl.constexpr):  # type: ignore[no-untyp
     tl.store(y + place, factor * tl.load(x + place, mask=i < n), mask=i < n)
 
 
-def answers_file(path: Path, places: Mapping[str, str], device: str) -> Path:
-    """A file of 500 made-up answers with one configuration: what is timed is finding it."""
-    sizes = itertools.product((2**power for power in range(20)), range(64, 1664, 64))
-    answers = [
-        {
-            "device": "here",
-            "problem": [rows, n, *(["float32"] if "dtype" in places else [])],
-            "configuration": [*CHOSEN.values()],
-            **{"basis": "measured", "time_ms": 1.0, "interval_ms": None},
-            **{"gain": 1.0, "gain_interval": None, "usual": None},
-        }
-        for rows, n in sizes
+SPEC = """\
+workload: scaled
+title: a multiple of each row
+problem:
+  rows: {type: integer, minimum: 1, maximum: 1000000}
+  n: {type: integer, minimum: 1, maximum: 2000}
+  dtype: {type: category, values: [float32]}
+tunables: {BLOCK: {kind: build, values: [128, 256]}, num_warps: {kind: build, values: [4]}}
+arguments:
+  y: {type: dtype, shape: [rows, n], role: output}
+  x: {type: dtype, shape: [rows, n]}
+  rows: {type: int32, value: rows}
+  n: {type: int32, value: n}
+  factor: {type: float32, value: 2}
+reference: {file: "reference.py:expected"}
+variants:
+  triton: {source: scaled.py, kernel: scaled, tunables: [BLOCK, num_warps], grid: [rows, "n"]}
+baseline: {variant: triton, BLOCK: 128, num_warps: 4}
+"""
+SIZES = tuple(itertools.product((2**power for power in range(20)), range(64, 1664, 64)))
+
+
+def answers_file(folder: Path, has_dtype: bool, device: str) -> Path:
+    """An export of an answer to each of :data:`SIZES`: what is timed is finding it."""
+    workload = folder / "scaled"
+    workload.mkdir(exist_ok=True)
+    text = SPEC if has_dtype else re.sub("  dtype: .*\n", "", SPEC).replace("dtype", "float32")
+    write_text(workload / SPEC_FILE, text)
+    shutil.copy(__file__, workload / "scaled.py")
+    write_text(workload / "reference.py", "def expected(x, **others):\n    return 2 * x\n")
+    spec = load_spec(workload)
+    texts = ("float32",) if has_dtype else ()
+    entries = [
+        Entry(0, (*size, *texts), 0, 0, time_ms=1.0, gain=1.0, basis="measured", interval_ms=None)
+        for size in SIZES
     ]
-    content = {
-        **{"format": FORMAT, "kernel": "scaled", "problem": dict(places)},
-        **{"variant": "triton", "decision": f"{path.stem}.py"},
-        **{"texts": ["dtype"] if "dtype" in places else [], "tensors": {}},
-        **{"tunables": [*CHOSEN], "fallback": [*CHOSEN.values()]},
-        **{"devices": {"here": {"names": [device]}}, "answers": answers},
-    }
-    write_text(path, as_lines(content))
-    # Nothing is decided: an unlisted size has the nearest listed answer.
-    write_text(path.with_suffix(".py"), "def recommend(device, **problem):\n    return None\n")
-    return path
+    stored = Stored(
+        **{"workload": spec.workload, "parameters": (*spec.problem_columns,), "commits": ()},
+        devices=(Device("here", (device,), (0,) * len(EXPORTED_FACTS)),),
+        configurations=({"variant": "triton", **CHOSEN},),
+        **{"least_gain": None, "candidates": (), "features": (), "entries": (*entries,)},
+    )
+    table = AnswerTable("answers", spec, stored, Limits.of(spec), ExportedFormulas())
+    write_triton(folder, json.loads(json.dumps(table.plain())), spec, python_module(table))
+    return folder / "answers.json"
 
 
 def grid(meta: Mapping[str, Any]) -> tuple[int, int]:
@@ -110,7 +140,8 @@ def case(places: Mapping[str, str], named: bool, folder: Path, calls: int) -> di
     name = torch.cuda.get_device_name(torch.cuda.current_device())
     x = torch.rand(ROWS, N, device="cuda")
     y = torch.zeros_like(x)
-    ours = launchwise.autotuned(answers_file(folder / "answers.json", places, name))(scaled)
+    path = answers_file(folder, "dtype" in places, name)
+    ours = launchwise.autotuned(path, problem=places)(scaled)
     configs = [triton.Config({"BLOCK": block}, num_warps=4) for block in (128, 256)]
     theirs = triton.autotune(configs, key=["rows", "n"])(scaled)
     given: tuple[tuple[Any, ...], dict[str, Any]] = ((y, x, ROWS, N, 2.0), {})
@@ -152,7 +183,7 @@ def main() -> None:
         for name, (places, named) in CASES.items():
             found[name] = case(places, named, Path(scratch), calls)
             print(name, found[name], flush=True)
-    result = {"calls": calls, "answers": 500, **card_facts(), "results": found}
+    result = {"calls": calls, "answers": len(SIZES), **card_facts(), "results": found}
     write_result(given.output, result, torch=torch.__version__, triton=triton.__version__)
 
 

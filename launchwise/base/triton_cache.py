@@ -73,7 +73,7 @@ def warm_autotune_cache(
     except RuntimeError as error:
         message = f"Triton finds no GPU ({error}): call this where the kernel runs"
         raise answers.error("", message) from error
-    listed = answers.of(own_device)
+    listed = [*answers.listed(own_device)]
     if not listed:
         message = f"{file}: no answer for {own_device}: Triton times {answers.kernel} as before"
         warnings.warn(message, RuntimeWarning, stacklevel=2)

@@ -156,7 +156,7 @@ class AutotunedKernel:
     def answer(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """The answer for a launch with these arguments, with its evidence. Returns
         ``configuration``, ``basis``, the ``problem`` that it was taken over from, ``time_ms`` and
-        ``gain`` over the ``usual`` configuration with intervals; None where unknown."""
+        ``gain`` over the usual choice with intervals; None where unknown."""
         return self.answers.answer(self._device_name(), self._problem(args, kwargs)[1])
 
     def _configuration(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -260,7 +260,7 @@ def check_kernel(fn: Any, answers: Answers) -> None:
         message = f"the file is of {answers.kernel}, not of {own}: export it anew"
         raise answers.error("kernel", f"{message}, or change it there")
     fixed = _constexprs(fn) or list(fn.arg_names)  # Triton's interpreter does not tell them apart.
-    for name in answers.tunables:
+    for name in answers.fallback:
         if name not in OPTIONS and name not in fixed:
             raise answers.error(name, f"is no constexpr of {own} (its own: {', '.join(fixed)})")
 
@@ -270,7 +270,7 @@ def _unset_constexprs(fn: Any, answers: Answers) -> list[str]:
     parameters = signature(_layers(fn)[-1]).parameters
     computed = [getattr(one, "values", None) for one in _layers(fn)]  # Of ``triton.heuristics``.
     known = {name for one in computed if isinstance(one, Mapping) for name in one}
-    known |= {*answers.tunables}
+    known |= {*answers.fallback}
     known |= {name for name, one in parameters.items() if one.default is not Parameter.empty}
     asked = dict.fromkeys([*_constexprs(fn), *answers.computed])
     return [name for name in asked if name in parameters and name not in known]

@@ -1,14 +1,14 @@
 """Answers of a study for its Triton kernel: what ``launchwise.autotuned`` reads.
 
-A file of JSON with a line per answer, and the module that reads it, for programs without
-launchwise."""
+A Python module that decides, a file of JSON that says which argument of the kernel states what, and
+the module that reads both, for programs without launchwise."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from inspect import getsource
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,11 @@ from launchwise.base.errors import UserError
 from launchwise.base.names import SPEC_FILE
 from launchwise.base.storage import write_text
 from launchwise.workloads.arguments import Argument, parameters_of
-from launchwise.workloads.parts import Value, Variant
+from launchwise.workloads.parts import Variant
 from launchwise.workloads.sources import OPTIONS, TritonFunction, triton_function
 from launchwise.workloads.spec import Spec
 
 MODULE = "launchwise_triton.py"
-FACTS = ("drivers", "toolkits", "days")  # of a device
 
 _STRIDE = re.compile(r"stride|pitch|^ld[a-z]?$|^ld_", re.IGNORECASE)
 """In the name of an argument that is a distance in memory."""
@@ -33,8 +32,8 @@ _NO_VALUE = re.compile(r"""['"](tl\.|None['"])""")
 
 
 def write_triton(folder: Path, table: Mapping[str, Any], spec: Spec, decision: str) -> None:
-    """Write a folder with the answers, ``<study>.json``, what decides at any other size,
-    ``<study>.py``, and the module that reads both.
+    """Write a folder with the answers, ``<study>.py``, which argument of the kernel states what,
+    ``<study>.json``, and the module that reads both.
 
     ``table``: as :meth:`launchwise.exporting.contents.Contents.plain` gives it; ``decision``: text
     of its Python module (:func:`launchwise.exporting.languages.python_module`).
@@ -43,7 +42,7 @@ def write_triton(folder: Path, table: Mapping[str, Any], spec: Spec, decision: s
     """
     content = triton_content(table, spec)
     folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / f"{table['study']}.json", as_lines(content))
+    write_text(folder / f"{table['study']}.json", json.dumps(content, indent=2) + "\n")
     write_text(folder / str(content["decision"]), decision)
     reader, launcher = getsource(triton_answers), getsource(triton_launches)
     launcher = re.sub(r"^from (__future__|launchwise)\b.*\n", "", launcher, flags=re.MULTILINE)
@@ -62,20 +61,14 @@ def triton_content(table: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
         for parameter, argument in zip(function.given, named, strict=True)
     }
     fixed = _macros(spec, function)
-    own = [*variant.tunables, *fixed]
-    answers = [
-        _answer(entry, table, spec, own)
-        for entry in table["entries"]
-        if entry["configuration"][0] == name
-    ]
     default = dict(zip(table["tunables"], table["default"], strict=True))
-    fallback = _values(default, spec, own)
     if default["variant"] != name:
-        usual = Counter(tuple(one["configuration"]) for one in answers)
-        fallback = list(usual.most_common(1)[0][0])
+        found = (tuple(entry["configuration"]) for entry in table["entries"])
+        most, _ = Counter(found).most_common(1)[0]
+        default = dict(zip(table["tunables"], most, strict=True))
     return {
         "format": triton_answers.FORMAT,
-        **{key: table[key] for key in ("study", "workload", "title", "version", "commits", "day")},
+        **{key: table[key] for key in ("study", "workload", "version")},
         **{"source": variant.source, "kernel": variant.kernel, "variant": name},
         "decision": f"{table['study']}.py",
         "problem": {
@@ -86,28 +79,13 @@ def triton_content(table: Mapping[str, Any], spec: Spec) -> dict[str, Any]:
         "computed": {
             each.name: spec.macros[each.name]
             for each in function.constexprs
-            if each.name in spec.macros and each.name not in own
+            if each.name in spec.macros and each.name not in fixed
         },
-        **{"tunables": own, "fallback": fallback},
-        "devices": {
-            each["name"]: {"names": each["cuda_names"], **{name: each[name] for name in FACTS}}
-            for each in table["devices"]
+        "fallback": {
+            each: default[each] if each in spec.tunables else spec.value(spec.macros[each], default)
+            for each in (*variant.tunables, *fixed)
         },
-        "answers": answers,
     }
-
-
-def as_lines(content: Mapping[str, Any]) -> str:
-    """JSON with a line per key and per answer: it can be read, and compared line by line."""
-    lines = [
-        f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}"
-        for key, value in content.items()
-        if key != "answers"
-    ]
-    answers = (f"    {json.dumps(each, ensure_ascii=False)}" for each in content["answers"])
-    return (
-        "{\n" + ",\n".join([*lines, '  "answers": [\n' + ",\n".join(answers) + "\n  ]"]) + "\n}\n"
-    )
 
 
 def _variant(table: Mapping[str, Any], spec: Spec, folder: Path) -> tuple[str, Variant]:
@@ -133,30 +111,6 @@ def _macros(spec: Spec, function: TritonFunction) -> list[str]:
         if of_tunables and not _NO_VALUE.search(text):
             found.append(each.name)
     return found
-
-
-def _answer(
-    entry: Mapping[str, Any], table: Mapping[str, Any], spec: Spec, own: Sequence[str]
-) -> dict[str, Any]:
-    whole = dict(zip(table["tunables"], entry["configuration"], strict=True))
-    usual = dict(zip(table["tunables"], entry["usual"], strict=True))
-    tunables = spec.variants[str(usual["variant"])].tunables
-    return {
-        "device": table["devices"][entry["device"]]["name"],
-        "problem": list(entry["problem"]),
-        "configuration": _values(whole, spec, own),
-        **{key: entry[key] for key in triton_answers.SAID},
-        "usual": {name: usual[name] for name in ("variant", *tunables)},
-    }
-
-
-def _values(configuration: Mapping[str, Value], spec: Spec, own: Sequence[str]) -> list[Value]:
-    return [
-        configuration[name]
-        if name in spec.tunables
-        else spec.value(spec.macros[name], configuration)
-        for name in own
-    ]
 
 
 def _places(

@@ -57,7 +57,12 @@ def test_gpus_are_compared_fifty_at_a_time(browser, opened):
     opened("gpus.html")
     browser.execute_async_script("launchwiseCompared.then(arguments[arguments.length - 1])")
     # Long lists of GPUs are folded; one box takes all slices in.
-    assert browser.execute_script("return document.querySelectorAll('.gpus:not(.prices) details').length") == 2
+    assert (
+        browser.execute_script(
+            "return document.querySelectorAll('.gpus:not(.prices) details').length"
+        )
+        == 2
+    )
     browser.execute_script("document.querySelectorAll('.gpus .every')[1].click()")
     browser.execute_async_script("setTimeout(arguments[0], 300)")
     count = "return document.querySelectorAll('.compared tbody tr').length"
