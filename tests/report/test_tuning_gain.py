@@ -36,14 +36,41 @@ def test_what_others_measured_stands_apart_where_there_is_ours():
     assert overviews(imported()) == [["#theirs-answer"]]
 
 
+def row_of(made, *others):
+    """Titles of the front page's table, and its first row: texts and details."""
+    (table, *_) = tables(index_page.sections([made, *others])[-1].blocks[:1])
+    cells = table.rows[0].cells
+    titles = [column.title for column in table.columns]
+    return titles, [cell.text for cell in cells], [cell.detail for cell in cells]
+
+
+def on_two_cards(gains):
+    """The study, and what it gained on a second whole card over as many problems."""
+    made = study()
+    sweeps = {**made.sweeps, "other": made.sweeps["big"].assign(gpu="other")}
+    rows = made.evaluation[made.evaluation["gpu"] == "big"]
+    second = pd.concat([rows.assign(gpu="other", n=rows["n"] * k, gain=gain) for k, gain in gains])
+    profiles = {**made.profiles, "other": made.profiles["big"]}
+    rows = pd.concat([made.evaluation, second], ignore_index=True)
+    return dataclasses.replace(made, evaluation=rows, profiles=profiles, sweeps=sweeps, _known={})
+
+
 def test_the_overview_has_the_verdict_and_the_cards():
-    (table,) = tables(index_page.sections([study()])[-1])
-    assert [column.title for column in table.columns][:4] == [
-        "kernel", "best", "recommended", "verdict"
-    ]  # fmt: skip
-    (row,) = table.rows
-    assert [cell.text for cell in row.cells][1:4] == ["2.00", "1.58", "too few problems to tell"]
-    assert [row.cells[0].detail, row.cells[3].detail] == ["2 test problems, big", ""]
+    said = "too few problems to tell"
+    titles, texts, details = row_of(study())
+    assert titles[:3] == ["kernel", "gain, big", "verdict"]
+    assert texts[1:3] == ["1.58 / 2.00", said]
+    assert details[:3] == ["2 test problems", "", ""]
+    both = on_two_cards([(1, 1.5), (3, 1.5), (5, 1.4)])
+    titles, texts, details = row_of(both)
+    assert titles[:4] == ["kernel", "gain, big", "gain, other", "verdict"]
+    assert texts[1:4] == ["1.58 / 2.00", "1.47 / 1.47", said]
+    assert [details[0], details[3]] == ["2 and 6 test problems", "other: tune"]
+    # A card that another study was not tested on has no column.
+    assert row_of(both, study(name="small"))[0][1:3] == ["gain, big", "verdict"]
+    rows = both.evaluation[both.evaluation["gpu"] == "other"]
+    titles, texts, details = row_of(study(), dataclasses.replace(both, evaluation=rows, _known={}))
+    assert (titles[1], texts[1], details[0]) == ("gain", "1.58 / 2.00", "2 test problems, big")
 
 
 @pytest.mark.parametrize(
@@ -57,7 +84,7 @@ def test_the_overview_has_the_verdict_and_the_cards():
     ],
 )
 def test_tuning_pays_where_the_whole_interval_says_so(interval, verdict):
-    known = index_page.tuning_gain(study())
+    known = index_page.tuning_gains(study())["big"]
     assert dataclasses.replace(known, best_interval=interval).verdict == verdict
 
 
@@ -79,5 +106,5 @@ def test_a_simple_rule_that_is_as_good_as_the_model_is_named(slower, said):
     rows = pd.concat([own, *others], ignore_index=True)
     known = dataclasses.replace(made, evaluation=rows, _known={})
     (table,) = tables(index_page.sections([known])[-1].blocks[:1])
-    verdict = table.rows[0].cells[3]
+    verdict = table.rows[0].cells[2]
     assert [verdict.text, verdict.detail] == ["tune", said]

@@ -29,7 +29,7 @@ from launchwise.report.fields import (
     table_of,
 )
 from launchwise.report.numbers import contests, records
-from launchwise.report.pages.index_page import tuning_gain
+from launchwise.report.pages.index_page import tuning_gains
 from launchwise.report.pages.sweep_health import gpu_minutes
 from launchwise.report.study_tables import StudyData
 from launchwise.tables.measurements import with_role
@@ -101,10 +101,8 @@ def gains_in_pairs(study: StudyData) -> Section | None:
     problem = [field(name, f"problem {name}") for name in study.problem_columns]
     rows_table = table_of("Every gain in pairs", [field("GPU", "gpu"), *problem, *EVERY], listed)
     every = file_of(f"data/{study.name}.pairs.csv", rows_table)
-    caption, of_tests = "Gains in pairs, over every problem that ran so", tuning_gain(study)
-    if of_tests is not None:
-        tested = wording.plural(of_tests.problems, "test problem")
-        caption += f"; the overview page has {tested} of {of_tests.gpu} alone"
+    caption = "Gains in pairs, over every problem that ran so"
+    caption += "; the overview page has test problems alone" if tuning_gains(study) else ""
     table = table_of(caption, OVERVIEW, overview)
     found: list[Block] = [table, Text(NOTE, "note"), *back_to_back(study), every]
     return Section(f"{study.name}-pairs", "Gains in pairs", found)

@@ -69,7 +69,6 @@ Interval = tuple[float, float] | None
 class TuningGain:
     """Speeds relative to the usual choice over the same problems, geometric means."""
 
-    gpu: str
     problems: int
     best: float  # speeds: NaN where there is none
     recommended: float  # by the answering model
@@ -86,22 +85,27 @@ class TuningGain:
             return TUNE
         return "keep the usual choice" if high < LITTLE else "little to gain"
 
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The verdict, and where it is to tune which simple rules do as well."""
+        return (self.verdict, self.enough) if self.verdict == TUNE else (self.verdict,)
+
 
 @remembered
-def tuning_gain(study: StudyData) -> TuningGain | None:
-    """Speeds over test problems of the first split on the first whole card; None without any."""
+def tuning_gains(study: StudyData) -> dict[str, TuningGain]:
+    """Whole card to its speeds over test problems of the first split."""
     split = numbers.first_split(study)
     rows = study.evaluation
     rows = rows[rows["split"] == split]
-    gpus = [gpu for gpu in study.whole if gpu in rows["gpu"].unique()]
     name = numbers.leader(study, split, numbers.ALL_GPUS)
-    if not gpus or name is None:
-        return None
-    gpu = gpus[0]
-    own = rows[(rows["gpu"] == gpu) & rows["model"].isin([ORACLE, name, *RULES])]
+    gpus = [] if name is None else [gpu for gpu in study.whole if gpu in rows["gpu"].unique()]
+    return {gpu: _gain_on(study, rows[rows["gpu"] == gpu], str(name)) for gpu in gpus}
+
+
+def _gain_on(study: StudyData, rows: pd.DataFrame, name: str) -> TuningGain:
+    """Of a model on one card."""
+    own = rows[rows["model"].isin([ORACLE, name, *RULES])]
     own = own.assign(fraction=own["gain"].fillna(0.0))
-    if own.empty:
-        return None
     means = resampled_means(
         own if study.load is None else own.assign(weight=study.load.weights(own)),
         study.problem_columns,
@@ -109,7 +113,6 @@ def tuning_gain(study: StudyData) -> TuningGain | None:
     )
     speeds = {model: study.mean(part) for model, part in own.groupby("model", sort=False)}
     return TuningGain(
-        gpu=gpu,
         problems=len(own[own["model"] == ORACLE]),
         best=speeds.get(ORACLE, math.nan),
         recommended=speeds.get(name, math.nan),
@@ -141,17 +144,19 @@ def _libraries(study: StudyData, gpu: str) -> Iterator[str]:
 
 
 GAIN_NOTE = (
-    "Best and recommended are relative to the usual choice, over test problems of each study's "
-    "first split on its first whole card (geometric means, bootstrap over problems). The fixed "
-    "choice and the nearest size need no model. As good: the recommended is surely at most "
-    f"{100 * EQUAL:g} % faster; undecided: the interval of their ratio holds 1. Libraries that are "
-    "faster somewhere: in pairs, all problems. Host timed, too: times include the host's work, and "
-    "hosts differ, so that they give no ratio of GPUs."
+    "Gains, of the answer and of the best configuration, are over the usual choice, over test "
+    "problems of each study's first split (geometric means; the answer's 95 % by bootstrap over "
+    "problems). The verdict is by the interval of the best: on the first card, then what differs "
+    "on the other. The fixed choice and the nearest size need no model. As good: the answer is "
+    f"surely at most {100 * EQUAL:g} % faster; undecided: the interval of their ratio holds 1. "
+    "Libraries that are faster somewhere: in pairs, all problems. Host timed, too: times include "
+    "the host's work, and hosts differ, so that they give no ratio of GPUs."
 )
 
 HOSTED = "host timed, too"  # Hosts of two GPUs differ, so that a ratio would not be the GPUs'
 QUESTION = "Is tuning worth it, and which card is faster?"
 MOST_PAIRS = 2  # Pairs of cards that the front page compares; gpus.html has all
+MOST_CARDS = 2  # Cards whose gains it shows beside each other
 
 
 def _kernels(studies: Sequence[StudyData]) -> Iterator[Block]:
@@ -171,6 +176,14 @@ def _overview(caption: str, studies: Sequence[StudyData]) -> Table:
         (one.over, one.name, one.gpu, one.other): one for one in card_ratios.of_whole_cards(studies)
     }
     pairs = list(dict.fromkeys((gpu, other) for _, _, gpu, other in ratios))[:MOST_PAIRS]
+    # Cards that every study was tested on; of none in common each study's first.
+    known = dict.fromkeys(gpu for one in studies for gpu in one.whole)
+    common = [gpu for gpu in known if all(gpu in tuning_gains(one) for one in studies)]
+
+    def gains(study: StudyData | None) -> dict[str, TuningGain]:
+        found = tuning_gains(study) if study else {}
+        shown = common[:MOST_CARDS] or list(found)[:1]
+        return {gpu: one for gpu, one in found.items() if gpu in shown}
 
     def ratio(study: StudyData | None, pair: tuple[str, str]) -> Cell:
         over, name = (card_ratios.STUDY, study.name) if study else (card_ratios.ALL,) * 2
@@ -182,20 +195,28 @@ def _overview(caption: str, studies: Sequence[StudyData]) -> Table:
         return Cell(one.number, detail=f"{between}{one.verdict}")
 
     def tried(study: StudyData | None) -> str:
-        one = tuning_gain(study) if study else None
-        return f"{wording.plural(one.problems, 'test problem')}, {one.gpu}" if one else ""
+        counts = {gpu: one.problems for gpu, one in gains(study).items()}
+        listed = " and ".join(map(str, dict.fromkeys(counts.values())))
+        return ", ".join([f"{listed} test problems", *([] if common else counts)]) if counts else ""
 
-    def gain(study: StudyData | None, part: str) -> Cell:
-        one = tuning_gain(study) if study else None
-        if one is None:
+    def gain(study: StudyData | None, place: int) -> Cell:
+        found = [*gains(study).values()][place : place + 1]
+        for one in found:
+            between = one.recommended_interval
+            detail = "" if between is None else wording.interval(between, 2)
+            both = [wording.fixed(speed, 2) for speed in (one.recommended, one.best)]
+            return Cell(" / ".join(both), detail=detail)
+        return Cell(MISSING if study else "")
+
+    def verdict(study: StudyData | None) -> Cell:
+        if study is None or not (found := gains(study)):
             return Cell(MISSING if study else "")
-        if part == "verdict":
-            said = [one.enough] if one.verdict == TUNE and one.enough else []
-            said += _libraries(study, one.gpu) if study else ()
-            return Cell(one.verdict, detail="; ".join(said))
-        between = one.best_interval if part == "best" else one.recommended_interval
-        detail = "" if between is None else wording.interval(between, 2)
-        return Cell(wording.fixed(getattr(one, part), 2), detail=detail)
+        (first, one), *others = found.items()
+        said = [*one.said[1:], *_libraries(study, first)]
+        for gpu, other in others:
+            new = [each for each in other.said if each and each not in one.said]
+            said += [f"{gpu}: {', '.join(new)}"] if new else []
+        return Cell(one.verdict, detail="; ".join(filter(None, said)))
 
     fields = [
         field(
@@ -204,9 +225,11 @@ def _overview(caption: str, studies: Sequence[StudyData]) -> Table:
             detail=tried,
             link=lambda one: f"#{one.name}-answer" if one else "gpus.html",
         ),
-        field("best", partial(gain, part="best"), unit="× usual, 95 %", number=True),
-        field("recommended", partial(gain, part="recommended"), unit="× usual, 95 %", number=True),
-        field("verdict", partial(gain, part="verdict")),
+        *(
+            field(f"gain{title}", partial(gain, place=place), unit="answer / best")
+            for place, title in enumerate([f", {gpu}" for gpu in common[:MOST_CARDS]] or [""])
+        ),
+        field("verdict", verdict),
         *(
             field(
                 f"{gpu} / {other}",
