@@ -104,11 +104,12 @@ def forms(spec: Spec) -> dict[str, tuple[list[str], list[str]]]:
 
 
 def configuration(values: Mapping[Any, Any], spec: Spec) -> str:
-    """Name of a configuration: ``block3d 64×4×1 row_padding=0``, or ``smem threads=64``.
+    """Name of a configuration: ``block3d 64×4×1 row_padding=1``, or ``smem threads=64``.
 
     The variant, then the value of every tunable that it has, so that the name determines what runs.
     Two or three integer launch tunables of one unit form a shape without names; all others are
-    ``name=value``, launch tunables first, texts quoted as in a shell where they hold spaces.
+    ``name=value``, launch tunables first, texts quoted as in a shell where they hold spaces; what
+    is not named is 0.
     :func:`configuration_key` states the order.
     """
     return namer(spec)(values)
@@ -124,7 +125,7 @@ def namer(spec: Spec) -> Callable[[Mapping[Any, Any]], str]:
         parts = [variant]
         if shape:
             parts.append("×".join(str(values[one]) for one in shape))
-        parts += [f"{one}={quoted(str(values[one]))}" for one in named]
+        parts += [f"{one}={quoted(str(values[one]))}" for one in named if values[one] != 0]
         return " ".join(parts)
 
     return name
@@ -144,6 +145,8 @@ def configuration_key(spec: Spec) -> list[tuple[str, str]]:
         if tunable.description:
             form = f"{name}=0/1" if set(tunable.values) == {0, 1} else f"{name}=…"
             found.append((form, with_unit(tunable.description, tunable.unit)))
+    if any(0 in tunable.values for tunable in spec.tunables.values()):
+        found.append(("not named", "0"))
     return found
 
 

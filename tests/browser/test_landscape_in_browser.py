@@ -39,7 +39,7 @@ def test_a_tunable_as_axis_shows_its_values_and_the_fastest_of_each(opened):
     )
     assert said == (
         "n=202, float32, order=2, on big: 3 configurations; 1 within 2 % of the best, "
-        "block3d 64×2×1 row_padding=0. The slowest with repeats takes 2 times as long as the best."
+        "block3d 64×2×1. The slowest with repeats takes 2 times as long as the best."
     )
 
 
@@ -69,7 +69,7 @@ def test_it_follows_the_problem_and_the_gpu(opened):
     draw(opened, **{"p-n": "102"})
     *_, said = drawn(opened)
     assert said.startswith("n=102, float32, order=2, on big: 3 configurations, 1 more")
-    assert "within 2 % of the best, block3d 32×4×1 row_padding=0" in said
+    assert "within 2 % of the best, block3d 32×4×1" in said
     draw(opened, gpu="big.sm4")
     traces, *_, said = drawn(opened)
     assert "on big.sm4: 3 configurations" in said
@@ -87,7 +87,7 @@ def test_two_tunables_show_the_fastest_of_each_pair(opened):
     opened.execute_script("arguments[0].focus()", figure)
     figure.send_keys(keys.ARROW_RIGHT)
     said = opened.execute_script("return arguments[0].nextSibling.textContent", figure)
-    assert said == "2, block3d 64×2×1 row_padding=0, 64: 100"
+    assert said == "2, block3d 64×2×1, 64: 100"
 
 
 def test_a_link_opens_the_same_figure_and_an_old_one_says_so(opened, folder):

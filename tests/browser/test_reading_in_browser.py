@@ -14,9 +14,9 @@ def test_arrow_keys_read_the_points_of_a_figure(opened):
         figure.send_keys(key)
         said.append(opened.execute_script("return arguments[0].nextSibling.textContent", figure))
     assert said == [
-        "big, block3d 32×4×1 row_padding=0, 102: 1",
-        "big, block3d 64×2×1 row_padding=0, 202: 2",
-        "big, block3d 32×4×1 row_padding=0, 102: 1",
+        "big, block3d 32×4×1, 102: 1",
+        "big, block3d 64×2×1, 202: 2",
+        "big, block3d 32×4×1, 102: 1",
     ]
     assert opened.execute_script("return arguments[0].querySelector('.hovertext') !== null", figure)
 

@@ -95,7 +95,7 @@ def test_a_table_is_saved_as_csv_with_units(opened, saved):
     load(opened, opened.current_url.partition("tiny/")[0] + "index.html")
     heading, row = rows_of(press(opened, "#kernels table", "CSV", saved))
     assert [*heading[:2], heading[-1]] == ["kernel", "kernel, detail", "verdict"]
-    assert [row[1], row[-1]] == ["2 test problems, big", "too few problems to tell"]
+    assert [row[1], row[-1]] == ["2 test problems", "too few problems to tell"]
 
 
 def test_a_table_is_saved_for_latex(opened, saved):

@@ -22,14 +22,14 @@ def read_back(shown, spec):
     variant, *words = shlex.split(shown)
     forms = [form.split() for form, _ in wording.configuration_key(spec)]
     (names,) = [form[1:] for form in forms if form[0] == variant]
-    texts = {}
-    for name, word in zip(names, words, strict=True):
-        if name.endswith("=…"):
-            told, _, value = word.partition("=")
-            assert told == name.removesuffix("=…")
-            texts[told] = value
-        else:
-            texts |= dict(zip(name.split("×"), word.split("×"), strict=True))
+    texts = {name.removesuffix("=…"): "0" for name in names if name.endswith("=…")}
+    order = [name.removesuffix("=…") for name in names]
+    for word in words:
+        told, sign, value = word.partition("=")
+        place = order.index(told if sign else next(one for one in order if "×" in one))
+        # In the order of the key.
+        told, order = order[place], order[place + 1 :]
+        texts |= {told: value} if sign else zip(told.split("×"), word.split("×"), strict=True)
     for name, text in texts.items():
         (texts[name],) = [value for value in spec.values_of(name) if str(value) == text]
     return {"variant": variant, **texts}

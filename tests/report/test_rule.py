@@ -52,7 +52,7 @@ def test_a_configuration_counts_where_it_ran_at_every_problem_of_the_range():
 def test_the_table_has_what_the_rule_loses():
     lead, table = rule.table(measured([(1, 2), (1, 2), (1, 2), (1.01, 1)]))
     (row,) = texts(table)
-    assert row[:4] == ["big", "every problem", "block3d 32×4×1 row_padding=0", "4"]
+    assert row[:4] == ["big", "every problem", "block3d 32×4×1", "4"]
     # 1, 1, 1 and 1 / 1.01; the usual choice was not measured.
     assert row[4:] == ["99.8", "99.0", "–"]
     assert (

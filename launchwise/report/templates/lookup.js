@@ -171,7 +171,7 @@
     const known = data.configurations.findIndex((_, k) => same(whole(data, k), chosen));
     if (known >= 0) return known;
     const values = Object.entries(chosen);
-    return data.configurations.push({ words: values.map(([name, each]) => name === "variant" ? each : `${name}=${each}`).join(" "), values }) - 1;
+    return data.configurations.push({ words: values.filter(([, each]) => each !== 0).map(([name, each]) => name === "variant" ? each : `${name}=${each}`).join(" "), values }) - 1;
   };
 
   // Where no entry answers: the usual choice, or the default.

@@ -78,7 +78,7 @@
     const names = configurations.map((values) => {
       const [shape, named] = forms[values.variant];
       const sides = shape.map((name) => values[name]).join("×");
-      return [values.variant, ...(sides ? [sides] : []), ...named.map((name) => `${name}=${window.launchwiseWord(String(values[name]))}`)].join(" ");
+      return [values.variant, ...(sides ? [sides] : []), ...named.filter((name) => values[name] !== 0).map((name) => `${name}=${window.launchwiseWord(String(values[name]))}`)].join(" ");
     });
     const count = configurations.length;
     const every = whole(data.times).map((steps) => steps - 1);
