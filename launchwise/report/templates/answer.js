@@ -79,6 +79,7 @@
       `module = cupy.RawModule(code=source, options=(${options(macros)},))`,
       ...launches.map((one) => `module.get_function(${literal(one.kernel)})((${list(one.grid)}), (${list(one.block)}), arguments, shared_mem=${one.shared ?? "?"})`),
     ].join("\n")],
+    command: ["command line", (values, launches, macros, command) => command],
     json: ["JSON", (values, launches) => JSON.stringify({
       configuration: Object.fromEntries(values),
       launches: launches.map(({ kernel, block, grid, shared }) => ({ kernel, block, grid, shared_bytes: shared })),
@@ -86,7 +87,7 @@
   };
   const signs = { launch: "#", cpp: "//", pycuda: "#", cupy: "#" };
   let shape = "values";
-  const taking = (values, launches, macros, hosted) => {
+  const taking = (values, launches, macros, hosted, command) => {
     const made = element("div", "", "take");
     const label = element("label", "take it as ");
     const choice = element("select");
@@ -98,7 +99,7 @@
     text.wrap = "off";
     text.setAttribute("aria-label", "configuration to copy");
     const fill = () => {
-      const lines = [forms[shape][1](values, launches, macros)];
+      const lines = [forms[shape][1](values, launches, macros, command)];
       if (signs[shape] && lacks(launches, hosted)) lines.push(comment(signs[shape], launches));
       text.value = lines.filter((line) => line).join("\n");
       text.rows = text.value.split("\n").length;
@@ -325,9 +326,8 @@
     const why = data.why[data.entries.indexOf(entry)] ? `; ${data.why[data.entries.indexOf(entry)]}` : "";
     made.push(element("p", `${basis}${alike}${unsure}${outside}${scaled}${why}.`));
     const { values } = data.configurations[entry[CHOICE]];
-    const taken = taking(values, launchesOf(data, values, asked), macrosOf(data, values, asked), data.hosted);
+    const taken = taking(values, launchesOf(data, values, asked), macrosOf(data, values, asked), data.hosted, command);
     made.push(...doubt(data, entry, context), ...replaces(data, entry), ...heldOut(data, entry), ...covered(data, entry), ...blindTest(data, context, asked), ...besides(data, beside, name), taken, ...ranked(data, entry, beside), ...(measured ? [] : order(data, entry)), fasterLine(data, entry, context));
-    if (!listed) made.push(element("p", "The command line gives the same answer:"), element("pre", command));
     const notes = measured ? order(data, entry) : [];
     if (data.usual) notes.push(element("p", `Usual: ${data.usual}.`, "note"));
     const fold = element("details");
