@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -122,11 +123,11 @@ def _insist_on_few_names(sweep: ForeignSweep, path: str | Path) -> None:
 def _without_repeats(sweep: ForeignSweep) -> ForeignSweep:
     """``sweep`` with one row per configuration: the last, as a resumed run writes it anew."""
     rows = {row.key: row for row in sweep.rows}
-    left = len(sweep.rows) - len(rows)
-    if not left:
-        return sweep
-    note = f"{left} rows repeat a configuration: the last of each is kept"
-    return replace(sweep, rows=list(rows.values()), notes=[*sweep.notes, note])
+    notes, again = [*sweep.notes], Counter(row.key for row in sweep.rows).most_common(1)
+    if left := len(sweep.rows) - len(rows):
+        where = assigned({**sweep.problem, **dict(again[0][0])})
+        notes.append(f"{left} rows repeat a configuration ({where}): the last of each is kept")
+    return replace(sweep, rows=list(rows.values()), notes=notes)
 
 
 def batch_of(files: Sequence[str | Path], asked: Options) -> Batch:
