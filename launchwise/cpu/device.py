@@ -57,7 +57,8 @@ class CpuDevice:
     ``memory_bytes``: allocations beyond this fail as a card's do. ``cache``: where compiled kernels
     are kept; without it, in the system's temporary folder. ``orders``: orders of threads and
     blocks, which the launches of a kernel take in turn: a missing barrier gives a wrong result in
-    one of them."""
+    one of them. ``watched``: an update that a GPU loses fails, since threads run one after the
+    other here; kernels take some times as long."""
 
     sms = 2
     guards_buffers = True
@@ -69,11 +70,12 @@ class CpuDevice:
         memory_bytes: int = 1 << 30,
         cache: Path | None = None,
         orders: tuple[Order, ...] = ORDERS,
+        watched: bool = False,
     ) -> None:
         self.free_bytes = memory_bytes
         self.orders = orders
         kept = cache or private_folder("kernels")
-        self._compiler = Compiler(folder, headers, kept)
+        self._compiler = Compiler(folder, headers, kept, watched)
         self._functions = CFunctions(folder, kept)
         self._triton = TritonFunctions(folder)
         self._libraries: dict[str, Library] = {}
@@ -193,7 +195,8 @@ class CpuDevice:
             failed, overrun = self._guarded(run, GUARDS[order == "backward"])
         if failed or overrun:
             told = reason.value.decode(errors="replace") if failed else overrun
-            said = self._compiler.as_user_knows(launch.build, told)
+            said = self._library(launch.build).placed(told)
+            said = self._compiler.as_user_knows(launch.build, said)
             raise LaunchFailed(f"{launch.kernel}: {said}; threads ran {order}")
 
     def _guarded(self, call: Callable[[], Any], content: np.ndarray) -> tuple[Any, str]:

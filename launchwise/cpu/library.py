@@ -27,9 +27,11 @@ _ASKED = re.compile(r'__has_include\w*\s*\(\s*["<]([^">\n]+)[">]')
 
 class Compiler:
     """Compiles the builds of a workload. ``headers``: what its spec lists under ``headers``.
-    ``kept``: folder of the compiled libraries."""
+    ``kept``: folder of the compiled libraries. ``watched``: they notice updates that a GPU
+    loses."""
 
-    def __init__(self, folder: Path, headers: list[str], kept: Path) -> None:
+    def __init__(self, folder: Path, headers: list[str], kept: Path, watched: bool = False) -> None:
+        self._flags = toolchain.WATCHED if watched else []
         self._folder = folder
         self._headers = headers
         self._kept = kept.absolute()
@@ -38,7 +40,7 @@ class Compiler:
     def prepare(self, builds: Iterable[Build]) -> None:
         """Compile builds at the same time; the first failure is raised when all are done."""
         if wanted := list(dict.fromkeys(builds)):
-            toolchain.precompiled()
+            toolchain.precompiled(self._flags)
             with ThreadPoolExecutor(usable_cores()) as pool:
                 list(pool.map(self._tried, wanted))
         for build in wanted:
@@ -60,7 +62,13 @@ class Compiler:
             raise known
         if known is None:
             source = self._preprocessed(build)
-            parts = [toolchain.toolchain(), toolchain.own_code(), build.key, *build.kernels]
+            parts = [
+                toolchain.toolchain(),
+                toolchain.own_code(),
+                *self._flags,
+                build.key,
+                *build.kernels,
+            ]
             # Equal in every copy of the folders.
             marks = digest([*parts, self._without_folders(source.text)])
             known = self._kept / f"{Path(build.source).stem}_{marks}.so"
@@ -107,11 +115,19 @@ class Compiler:
         return {name: place for name, place in found.items() if name not in asked}
 
     def _preprocessed(self, build: Build) -> Source:
-        header, _ = toolchain.precompiled()
+        header, _ = toolchain.precompiled(self._flags)
         places = [f"-I{place}" for place in include_folders(self._folder)]
         empty = toolchain.empty_headers(self._libraries(build))
         places += ["-isystem", str(toolchain.headers_folder()), "-idirafter", str(empty)]
-        options = ["-E", "-fpch-preprocess", *self._prefixes(), *places, "-include", str(header)]
+        options = [
+            *self._flags,
+            "-E",
+            "-fpch-preprocess",
+            *self._prefixes(),
+            *places,
+            "-include",
+            str(header),
+        ]
         done = toolchain.gxx([*options, "-x", "c++", "-"], self._unit(build))
         if done.returncode:
             raise self._refusal(build, done.stderr, Source(""))
@@ -133,9 +149,11 @@ class Compiler:
             text = source.translated() + entries(build, source.kernels(), waits)
         except Refused as refused:
             raise CannotRun(self.as_user_knows(build, str(refused))) from refused
-        runtime = ["-x", "none", str(toolchain.precompiled()[1])]
+        linked = toolchain.LIBRARIES if self._flags else []
+        runtime = ["-x", "none", str(toolchain.precompiled(self._flags)[1])]
         translate = ["-fpreprocessed", "-shared", "-Wl,-z,defs", "-x", "c++-cpp-output", "-"]
-        done = toolchain.gxx([*self._prefixes(), *translate, *runtime, "-o", str(scratch)], text)
+        options = [*self._prefixes(), *self._flags, *translate, *runtime, *linked]
+        done = toolchain.gxx([*options, "-o", str(scratch)], text)
         if done.returncode:
             raise self._refusal(build, done.stderr, source)
 

@@ -198,6 +198,17 @@ class Library:
                 raise self._missing(f"no __global__ function {launch.kernel}", "run_", "")
         return self._kernels[launch.kernel]
 
+    def placed(self, said: str) -> str:
+        """A message that begins with a place in the library, ``@...``, with file and line."""
+        place, _, rest = said.partition(" ")
+        if not place.startswith("@"):
+            return said
+        command = ["addr2line", "-e", str(self._path), place[1:]]
+        done = subprocess.run(command, text=True, capture_output=True, check=True)
+        name, _, line = done.stdout.split()[0].rpartition(":")
+        # What the unit itself holds is of no file.
+        return f"{self._build.source if '<' in name else name}:{line}: {rest}"
+
     def variable(self, name: str) -> CpuBuffer:
         """A global variable, by its C or its C++ name."""
         space = self._build.namespace

@@ -33,6 +33,12 @@ FLAGS = [
     "-fno-gnu-unique",
 ]
 
+WATCHED = ["-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0", "-g1"]
+"""Flags of builds whose accesses to memory are watched: the runtime has what g++ then calls."""
+
+LIBRARIES = ["-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s", "-lgcc"]
+"""What they are linked with: not that of g++, which watches threads of the CPU."""
+
 MOST_KB = 4 << 20  # Most memory of g++, KB: templates and constants of a source take any
 
 LIMITED = ["/bin/sh", "-c", 'ulimit -v "$0" 2>/dev/null; exec "$@"', str(MOST_KB)]
@@ -103,7 +109,7 @@ def _signal(done: subprocess.CompletedProcess[str]) -> str:
 def toolchain() -> str:
     """Digest of the compiler, its flags and the CPU device's own headers."""
     own = [path for path in INCLUDE.rglob("*") if path.is_file()]
-    return digest([_version(), FLAGS, digest_files(own)])
+    return digest([_version(), FLAGS, WATCHED, digest_files(own)])
 
 
 @cache
@@ -142,14 +148,16 @@ def empty_headers(names: Iterable[str]) -> Path:
     return folder
 
 
-def precompiled() -> tuple[Path, Path]:
-    """The header of the CPU device, its precompiled form beside it, and its compiled runtime."""
+def precompiled(flags: Iterable[str] = ()) -> tuple[Path, Path]:
+    """The header of the CPU device, its precompiled form by more flags beside it, and its compiled
+    runtime."""
     # Not in the folder that is searched: the runtime would take it with flags of its own.
-    header = headers_folder().with_name(HEADER)
+    folder, runtime = headers_folder().parent, headers_folder().with_name("runtime.o")
+    header = folder / ("watched" if flags else "plain") / HEADER
+    header.parent.mkdir(exist_ok=True)
     made(header, lambda scratch: scratch.write_text((INCLUDE / HEADER).read_text()))
-    ready, runtime = header.with_name(f"{HEADER}.gch"), header.with_name("runtime.o")
     steps = {
-        ready: ["-x", "c++-header", str(header)],
+        header.with_name(f"{HEADER}.gch"): [*flags, "-x", "c++-header", str(header)],
         runtime: ["-O2", "-c", str(headers_folder() / RUNTIME)],
     }
     with ThreadPoolExecutor() as pool:

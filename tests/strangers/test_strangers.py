@@ -22,7 +22,7 @@ def runs(folder, problem, chosen, cache):
     """Status and reason of each configuration."""
     spec = load_spec(folder)
     workload = load_workload(folder, spec)
-    device = CpuDevice(folder, spec.headers, cache=cache)
+    device = CpuDevice(folder, spec.headers, cache=cache, watched=True)
     for configuration in chosen:
         found = outcome(workload, spec, device, problem, configuration, SEED)
         yield found["status"], found["reason"]

@@ -12,6 +12,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,15 @@ def few(values: Sequence[Value]) -> str:
     return ",".join([*map(str, values[:MOST_VALUES]), *more])
 
 
-Job = tuple[Planned, list[Future[None]]]  # A run, and the compilations that it waits for
+MOST_WATCHED = 3
+"""Problems of a variant whose first run notices updates that a GPU loses: it takes longer."""
+
+
+@dataclass(frozen=True)
+class Job:
+    run: Planned
+    watched: bool
+    builds: list[Future[None]]  # compilations that it waits for
 
 
 def run_on_cpu(
@@ -128,7 +137,7 @@ def run_on_cpu(
     neither. Raises UserError when the spec or the workload's own code is wrong."""
     cases, drawn = Cases(spec, gpu), given is not None
     # The process loads its libraries while this one looks for problems.
-    with CpuProcess(folder) as process, _Ahead(folder, spec, workload) as ahead:
+    with CpuProcess(folder) as process, _Ahead(folder, cases, workload) as ahead:
         cases.plan(listed, given)
         yield from (Step("cpu", LEFT_OUT, f"{name}: {why}") for name, why in cases.left_out)
         runs = _Runs(cases, process, is_drawn=given is None and listed is None)
@@ -181,7 +190,7 @@ class _Runs:
         return f"no run had {' or '.join(missing)}" if missing else ""
 
     def outcome(self, job: Job) -> Step:
-        run, variant = job[0], str(job[0].configuration["variant"])
+        run, variant = job.run, str(job.run.configuration["variant"])
         status, said = self._outcome(job, variant)
         if status == OK:
             self._ended.add(variant)
@@ -192,7 +201,7 @@ class _Runs:
         return Step("cpu", status, f"{name}: {said}", variant, larger)
 
     def _outcome(self, job: Job, variant: str) -> tuple[str, str]:
-        run, needed = job[0], self._cases.size(job[0].problem)[1]
+        run, needed = job.run, self._cases.size(job.run.problem)[1]
         if self._deaths == MOST_DEATHS:
             return LEFT_OUT, f"not tried: {self._deaths} configurations crashed or hung"
         if self._spent[variant] > (WIDE_VARIANT_S if run.wide else VARIANT_S):
@@ -202,9 +211,7 @@ class _Runs:
         try:
             return self._asked(job, variant)
         except Died as death:
-            # So little work that every right kernel of g++ ends in time.
-            items, needed = self._cases.size(run.problem)
-            is_little = max(items, needed / BYTES_PER_ITEM) <= MOST_SMALL_ITEMS
+            is_little = _is_little(self._cases, run)
             is_slow = self._spec.variants[variant].is_triton and variant in self._ended
             if isinstance(death, Silent) and (run.wide or is_slow or not is_little):
                 if not run.wide:
@@ -215,8 +222,8 @@ class _Runs:
             return FAILED, str(death)
 
     def _asked(self, job: Job, variant: str) -> tuple[str, str]:
-        run, builds = job
-        for build in builds:
+        run = job.run
+        for build in job.builds:
             try:
                 build.result()
             except CannotRun as refused:
@@ -226,7 +233,7 @@ class _Runs:
                 self._refused.add(str(refused))
                 return LEFT_OUT if is_known else FAILED, str(refused)
         limit = WIDE_S if run.wide else SILENCE_S
-        asked = {"problem": run.problem, "configuration": run.configuration}
+        asked = {"problem": run.problem, "configuration": run.configuration, "watched": job.watched}
         try:
             found = self._process.run(asked, limit)
         except Silent:
@@ -244,14 +251,22 @@ class _Runs:
         return OK, f"largest error {error:.3g}, allowed {allowed:.3g}"
 
 
+def _is_little(cases: Cases, run: Planned) -> bool:
+    """Whether it is so little work that every right kernel of g++ ends in time."""
+    items, needed = cases.size(run.problem)
+    return max(items, needed / BYTES_PER_ITEM) <= MOST_SMALL_ITEMS
+
+
 class _Ahead:
     """Compiles builds on every core, each once, for the process that will run them."""
 
-    def __init__(self, folder: Path, spec: Spec, workload: Workload) -> None:
-        self._workload = workload
-        self._device = CpuDevice(folder, spec.headers)
+    def __init__(self, folder: Path, cases: Cases, workload: Workload) -> None:
+        self._workload, self._cases, spec = workload, cases, cases.spec
+        self._devices = [CpuDevice(folder, spec.headers, watched=each) for each in (False, True)]
         self._pool = ThreadPoolExecutor(usable_cores())
-        self._futures: dict[str, Future[None]] = {}
+        self._futures: dict[tuple[str, bool], Future[None]] = {}
+        # Variant to the problems of watched runs.
+        self._watched = defaultdict[str, list[Problem]](list)
 
     def __enter__(self) -> _Ahead:
         return self
@@ -261,15 +276,22 @@ class _Ahead:
 
     def job(self, run: Planned) -> Job:
         """A run whose builds are being compiled; the first of all makes what the others share."""
+        variant = str(run.configuration["variant"])
+        known, verified = self._watched[variant], self._cases.spec.variants[variant].verified
+        # Code that races as it was published is declared.
+        watched = verified and len(known) < MOST_WATCHED and run.problem not in known
+        watched = watched and _is_little(self._cases, run)
+        known += [run.problem] if watched else []
         own = self._workload.build(run.problem, run.configuration)
         builds = [*self._workload.check_builds(run.problem), own]
         for build in builds:
-            if build.key not in self._futures:
+            if (build.key, watched) not in self._futures:
                 first = next(iter(self._futures.values()), None)
-                self._futures[build.key] = self._pool.submit(self._compile, build, first)
-        return run, [self._futures[build.key] for build in builds]
+                made = self._pool.submit(self._compile, build, watched, first)
+                self._futures[build.key, watched] = made
+        return Job(run, watched, [self._futures[build.key, watched] for build in builds])
 
-    def _compile(self, build: Build, first: Future[None] | None) -> None:
+    def _compile(self, build: Build, watched: bool, first: Future[None] | None) -> None:
         if first is not None:
             first.exception()
-        self._device.prepare(build)
+        self._devices[watched].prepare(build)

@@ -97,20 +97,24 @@ class Runner:
     def __init__(self, folder: Path) -> None:
         self._spec = load_spec(folder)
         self._workload = load_workload(folder, self._spec)
-        self._device = CpuDevice(folder, self._spec.headers, memory_bytes=4 * MEMORY_BYTES)
+        self._devices = [
+            CpuDevice(folder, self._spec.headers, memory_bytes=4 * MEMORY_BYTES, watched=watched)
+            for watched in (False, True)
+        ]
         self._checked: dict[str, str] = {}
 
     def answer(self, job: Mapping[str, Any]) -> dict[str, Any]:
         """Outcome of a configuration of a problem, and the time that it took; or an error."""
         problem, key, begun = job["problem"], json.dumps(job["problem"]), time.process_time()
         found: dict[str, Any]
+        device = self._devices[job["watched"]]
         try:
             if key not in self._checked:
-                self._checked[key] = self._workload.self_check(self._device, problem, SEED) or ""
+                self._checked[key] = self._workload.self_check(device, problem, SEED) or ""
             if said := self._checked[key]:
                 found = {"status": "wrong", "reason": said}
             else:
-                one = self._workload, self._spec, self._device, problem, job["configuration"]
+                one = self._workload, self._spec, device, problem, job["configuration"]
                 found = outcome(*one, SEED)
         except UserError as error:
             found = {"error": [error.where, error.key, error.message]}

@@ -2,10 +2,15 @@
 #pragma once
 #include <ctime>
 
+#define LAUNCHWISE_UNWATCHED __attribute__((no_sanitize("thread")))
+
 namespace launchwise_cpu {
 
+// Whether a kernel does what may take a lock.
+LAUNCHWISE_HIDDEN extern bool may_lock;
+
 template <typename T, typename New>
-static inline T replaced(T *at, New value) {
+LAUNCHWISE_UNWATCHED static inline T replaced(T *at, New value) {
     const T old = *at;
     *at = static_cast<T>(value);
     return old;
@@ -15,7 +20,7 @@ static inline T replaced(T *at, New value) {
 
 #define LAUNCHWISE_ATOMIC(name, expression)                                             \
     template <typename T, typename U>                                                   \
-    static inline T name(T *at, U given) {                                              \
+    LAUNCHWISE_UNWATCHED static inline T name(T *at, U given) {                                           \
         const T old = *at, value = static_cast<T>(given);                               \
         return launchwise_cpu::replaced(at, expression);                                \
     }                                                                                   \
@@ -25,7 +30,7 @@ static inline T replaced(T *at, New value) {
     static inline T name##_system(T *at, U given) { return name(at, given); }
 LAUNCHWISE_ATOMIC(atomicAdd, old + value)
 LAUNCHWISE_ATOMIC(atomicSub, old - value)
-LAUNCHWISE_ATOMIC(atomicExch, (static_cast<void>(old), value))
+LAUNCHWISE_ATOMIC(atomicExch, (static_cast<void>(old), launchwise_cpu::may_lock = true, value))
 LAUNCHWISE_ATOMIC(atomicMin, value < old ? value : old)
 LAUNCHWISE_ATOMIC(atomicMax, old < value ? value : old)
 LAUNCHWISE_ATOMIC(atomicInc, old >= value ? 0 : old + 1)
@@ -36,7 +41,8 @@ LAUNCHWISE_ATOMIC(atomicXor, old ^ value)
 #undef LAUNCHWISE_ATOMIC
 
 template <typename T, typename Compare, typename New>
-static inline T atomicCAS(T *at, Compare compare, New value) {
+LAUNCHWISE_UNWATCHED static inline T atomicCAS(T *at, Compare compare, New value) {
+    launchwise_cpu::may_lock = true;
     return launchwise_cpu::replaced(at, *at == static_cast<T>(compare) ? static_cast<T>(value) : *at);
 }
 template <typename T, typename Compare, typename New>

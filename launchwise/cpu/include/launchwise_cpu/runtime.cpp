@@ -22,6 +22,7 @@ namespace launchwise_cpu {
 static const Request *request;
 static jmp_buf way_out;
 static pthread_t runner;
+static Waits waits;
 
 void fail(const char *format, ...) {
     va_list values;
@@ -38,6 +39,7 @@ void fail(const char *format, ...) {
 }  // namespace launchwise_cpu
 
 #include "guards.h"
+#include "updates.h"
 
 namespace launchwise_cpu {
 
@@ -75,7 +77,6 @@ struct Meeting {
     Place place;
 };
 static std::vector<Meeting> meetings;
-static Waits waits;
 unsigned barrier_threads;
 static unsigned barrier_votes;  // of the last barrier that all reached
 
@@ -84,6 +85,7 @@ static inline bool same_line(const Place &one, const Place &other) {
 }
 
 static inline void open_barrier() {
+    ++now.round;
     barrier_votes = barrier.votes;
     barrier_threads = barrier.arrived;
     for (unsigned i = 0; i < threads; ++i)
@@ -97,6 +99,7 @@ static inline void open_barrier() {
 // Gives each lane of `lanes` its result; false if they are not all at the same operation.
 static bool exchange_lanes(unsigned warp, unsigned lanes, const Exchange &first) {
     Exchange *all = &exchanges[32 * warp];
+    ++now.turn;
     uint64_t votes = 0, folded = 0;
     bool any = false;
     for (unsigned lane = 0; lane < 32; ++lane) {
@@ -229,6 +232,11 @@ static inline unsigned pick() {
     }
 }
 
+static inline void begin(unsigned thread) {
+    current = now.thread = thread;
+    threadIdx = index_of[thread];
+}
+
 static __attribute__((noinline)) void go_on_with_next() {
     const unsigned from = current, next = pick();
     if (next == from) return;
@@ -236,8 +244,7 @@ static __attribute__((noinline)) void go_on_with_next() {
         change(&contexts[from], &scheduler);
         return;
     }
-    current = next;
-    threadIdx = index_of[next];
+    begin(next);
     change(&contexts[from], &contexts[next]);
 }
 
@@ -308,8 +315,7 @@ static inline void run_fibers() {
         const unsigned lanes = threads - 32 * i;
         warps[i] = {lanes < 32 ? (1u << lanes) - 1 : ~0u, 0};
     }
-    current = pick();
-    threadIdx = index_of[current];
+    begin(pick());
     change(&scheduler, &contexts[current]);
 }
 
@@ -348,11 +354,14 @@ static void run_blocks(WholeBlock &&whole_block) {
         while (std::gcd(step, blocks) != 1) ++step;
     }
     raise_fences();
+    begin_updates();
     for (uint64_t i = 0; i < blocks; ++i, at = (at + step) % blocks) {
         blockIdx = {static_cast<unsigned>(at % gridDim.x),
                     static_cast<unsigned>(at / gridDim.x % gridDim.y),
                     static_cast<unsigned>(at / gridDim.x / gridDim.y)};
         poison_shared();
+        ++now.round;
+        now.block = static_cast<unsigned>(at);
         whole_block();
         check_fences();
     }
@@ -374,7 +383,7 @@ int run_launch(const Request &given, void (*kernel)(), Waits given_waits) {
         } else {
             run_blocks([] {
                 for (const unsigned thread : order) {
-                    threadIdx = index_of[thread];
+                    begin(thread);
                     body();
                 }
             });
