@@ -303,7 +303,7 @@ namespace detail {
 constexpr double outside(const problem &asked, const entry &near) {
     bool any = false;
     double found = 1, nearest = 0;
-    problem low = asked, high = asked;
+    [[maybe_unused]] problem low = asked, high = asked;
     for (const auto &entry : entries) {
         const double far = distance(asked, entry.asked);
         const bool known = entry.device == near.device && (entry.basis == "measured" || entry.basis == "new_gpu");
