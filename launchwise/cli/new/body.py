@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from tree_sitter import Node
 
@@ -187,6 +188,8 @@ class Definition:
     value: Node
     # whether it is one for the arithmetic of indices: not computed from itself, no choice of two
     known: bool
+    sets: bool  # whether the value before does not matter
+    loop: range  # bytes of the outermost loop around it
 
 
 class Body:
@@ -245,13 +248,17 @@ class Body:
     def _keep(self, frame: Frame, node: Node, name: str, operator: str, value: Node | None) -> None:
         if value is None:
             return
-        own = operator == "=" and name in {text_of(each) for each in walk(value, "identifier")}
+        named = (each for each in walk(value, "identifier") if text_of(each) == name)
+        # What an element or a function of it gives is another value.
+        own = operator == "=" and any(not _is_looked_up(each, node) for each in named)
         known = not any(True for _ in walk(value, "conditional_expression"))
+        loops = [each for each in above(node) if each.type in _LOOPS]
         if operator != "=" or own:
-            in_loop = any(each.type in _LOOPS for each in above(node))
-            known &= BUILT_IN.search(text_of(value)) is not None and not in_loop
+            known &= BUILT_IN.search(text_of(value)) is not None and not loops
             known &= operator in ("=", "+=", "*=")
-        definition = Definition(node.end_byte, operator, value, known)
+        loop = range(loops[-1].start_byte, loops[-1].end_byte) if loops else range(0)
+        sets = operator == "=" and not own
+        definition = Definition(node.end_byte, operator, value, known, sets, loop)
         self.defined.setdefault((frame, name), []).append(definition)
 
     def definitions(
@@ -292,11 +299,15 @@ class Body:
         if any(not one.known and one.operator in ("*=", "/=", "<<=", ">>=") for one in every):
             return None  # A sum is read as its start, a product that a loop makes is not.
         known = [one for one in every if one.place <= place and one.known]
+        if any(_replaces(one, known[-1:], place) for one in every):
+            return None
         if known:
             return self._of_definition(frame, name, known[-1], keep)
         if name in frame.given:
             node, outer = frame.given[name]
-            return self.value(node, outer, keep)
+            value = self.value(node, outer, keep)
+            is_moved = every and any(value.get((array,)) for array in self.arrays)
+            return add(value, {(f"? {name}",): 1}) if is_moved else value
         if name in self.arrays and (frame.depth or every):
             # Another one of that name, or the array behind a pointer that moves.
             unclear: Polynomial = {(f"? {name}",): 1}
@@ -319,6 +330,21 @@ class Body:
         nodes = (node for _, node in self.nodes("declaration") if has_word(node, "__shared__"))
         each = (one for node in nodes for one in node.children_by_field_name("declarator"))
         return {declarator(one).name for one in each if declarator(one).sizes}
+
+
+def _is_looked_up(name: Node, within: Node) -> bool:
+    """Whether a name of an assignment is an index, or given to a function."""
+    around = takewhile(lambda each: each.id != within.id, above(name))
+    return any(each.type in ("subscript_argument_list", "argument_list") for each in around)
+
+
+def _replaces(one: Definition, last: list[Definition], place: int) -> bool:
+    """Whether a variable may have the value of a definition at a place, and not that of the last
+    one before it that is known: a choice between them, or what a turn of a loop leaves."""
+    begin = last[0].place if last else 0
+    if one.place <= place:
+        return one.sets and not one.known and one.place > begin
+    return one.sets and place in one.loop and begin not in one.loop
 
 
 def axes_in(nodes: Iterable[Node], variable: str) -> set[str]:

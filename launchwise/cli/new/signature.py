@@ -169,6 +169,8 @@ def _kernel(item: Item, names: TypeNames) -> Kernel:
         if made := item.made_by_macro:
             name = made
             raise ValueError("its name is made by a macro")
+        if not given:
+            raise ValueError("has no parameters, so that nothing comes in or goes out")
         if len(given) > MOST_NAMES:
             raise ValueError(f"has {len(given):,} parameters, more than {MOST_NAMES}")
         found = (_template_parameter(one, at, names) for at, one in enumerate(item.template))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import FunctionType
@@ -159,7 +160,12 @@ class Host:
         return self.given.get(name, Given())
 
     def _merged(self, get: Callable[[Launch], Any]) -> Value:
-        return merged([(run.taken, value_of(get(launch))) for run, launch in self._found])
+        # Where a launch does not state it, an autotuner does.
+        known = []
+        for run, launch in self._found:
+            with suppress(KeyError):
+                known.append((run.taken, value_of(get(launch))))
+        return merged(known)
 
     def _tensors(self) -> Iterator[tuple[str, Tensor]]:
         for name in self._kernel.given:

@@ -74,6 +74,8 @@ class Trace:
         self._accesses: list[tuple[str, Value]] = []
         self._operands: set[str] = set()
         self._blocks: set[str] = set()  # Ends of ranges.
+        # What makes the index of a bound differ, and the names of the bound.
+        self._bounds_of_keys: list[tuple[set[int], set[str]]] = []
         # Functions of Triton that say something: of their owner, and of what they are given.
         self.calls: dict[str, Callable[..., Any]] = {
             **{"program_id": self._program, "arange": self._arange, "dot": self._dot},
@@ -203,6 +205,12 @@ class Trace:
         for value in compared or [pointer for _, pointer in self._accesses]:
             for axis, block in _steps(value):
                 self.steps[axis].add(block)
+        self._bounds_of_keys = [
+            (_keys(left), names)
+            for left, right in self._compares
+            if (names := right._names() - self._blocks)
+            and not any(one._sign == "load" for one in right._walk())
+        ]
         for base, use in self.uses.items():
             self._size(use, [pointer for own, pointer in self._accesses if own == base])
 
@@ -219,6 +227,8 @@ class Trace:
                     name = factor._name
                     if factor._sign == "parameter" and name not in fixed:
                         strides[name] = strides.get(name) or self._size_of(index)
+                    # Nothing says how far a quotient goes.
+                    use.is_guess |= index._sign == "//"
             for one in pointer._walk(_LINEAR - {"*"}):
                 if one._sign not in _LINEAR | {"parameter"}:
                     size, grid = self._size_of(one), self._axis(one)
@@ -235,10 +245,8 @@ class Trace:
             if one._sign in ("%", "//") and keys & {*map(id, one._walk())}:
                 by = one._parts[1]
                 return by._name if one._sign == "%" and by._sign == "parameter" else ""
-        for left, right in self._compares:
-            names = right._names() - self._blocks
-            is_loaded = any(one._sign == "load" for one in right._walk())
-            if names and not is_loaded and keys & _keys(left):
+        for known, names in self._bounds_of_keys:
+            if keys & known:
                 return min(names, key=self._kernel.parameters.index)
         return ""
 
