@@ -16,6 +16,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -149,12 +150,39 @@ class File:
         return sorted(free, key=lambda name: name not in launched)
 
 
+def out_of_branches(text: str) -> str:
+    """A file whose kernels below ``if`` and ``try`` stand at the left, on the same lines: the
+    branch that holds them is taken."""
+    lines = text.splitlines()
+    for statement in ast.parse(text).body:
+        branches = [getattr(statement, name, []) for name in ("body", "orelse")]
+        held = [one for one in branches if any(map(is_jit, chain(*map(ast.walk, one))))]
+        if not isinstance(statement, ast.If | ast.Try) or not held:
+            continue
+        first, last = min(map(_first_line, held[0])) - 1, held[0][-1].end_lineno
+        indent = " " * held[0][0].col_offset
+        kept = [line.removeprefix(indent) for line in lines[first:last]]
+        end = statement.end_lineno or first
+        lines[statement.lineno - 1 : end] = [""] * (end - statement.lineno + 1)
+        lines[first:last] = kept
+    found = "\n".join(lines) + "\n"
+    return found if [*lines] == text.splitlines() else out_of_branches(found)
+
+
+def _first_line(statement: ast.stmt) -> int:
+    """Line of a statement, or of its first decorator."""
+    decorators = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(one.lineno for one in decorators)])
+
+
 def _facts(request: dict[str, Any]) -> Facts:
-    path, text, name = Path(request["path"]), request["text"], request["kernel"]
+    path, name = Path(request["path"]), request["kernel"]
+    _parsed(path, request["text"])
+    text = out_of_branches(request["text"])
     tree = _parsed(path, text)
     jit = [one for one in ast.walk(tree) if is_jit(one)]
     if jit and not any(map(is_jit, tree.body)):
-        message = "a @triton.jit function below other code is not read: move it to the left"
+        message = "a @triton.jit function inside another one is not read: move it to the left"
         raise UserError(path, f"line {jit[0].lineno}", message)
     file = File(tree, request["seconds"])
     if not jit:
@@ -169,7 +197,8 @@ def _facts(request: dict[str, Any]) -> Facts:
         raise UserError(path, "--kernel", unknown("@triton.jit function", name, file.kernels))
     kernels = file.free_kernels()
     kernel = file.kernels[name or kernels[0]]
-    copied = Excerpt(path.name, kernel.__name__, text)
+    is_whole = text.split() == request["text"].split()
+    copied = Excerpt(path.name, kernel.__name__, text, is_whole)
     traced = Trace(kernel)
     host = Host(kernel, traced, file.space, request["taken"])
     decisions = Decisions(kernel, traced, host, request["taken"])

@@ -210,14 +210,15 @@ _COMPOUND = ast.Try | ast.If | ast.For | ast.While | ast.With
 
 class Excerpt:
     """The part of a file that a build of a kernel needs. Host code may import PyTorch and ask for a
-    GPU, which the machine that compiles lacks. A file without such code is kept as it is."""
+    GPU, which the machine that compiles lacks. A file without such code is kept as it is, if it
+    ``is_whole``."""
 
-    def __init__(self, name: str, kernel: str, text: str) -> None:
+    def __init__(self, name: str, kernel: str, text: str, is_whole: bool = True) -> None:
         self.text = ""  # Empty where the file is kept.
         self.modules: list[str] = []  # Files beside it that must be copied, too.
         self.missing: list[str] = []  # What the copy reads and nothing defines, with its import.
         body = ast.parse(text).body
-        if all(map(_is_harmless, body)):
+        if is_whole and all(map(_is_harmless, body)):
             return
         names = [(one, *_names(one)) for one in body]
         wanted, size = {kernel}, 0
