@@ -179,37 +179,14 @@ def changed(path, **changes):
     return edit
 
 
-def nothing(here):
-    """No edit."""
-
-
-@pytest.mark.parametrize(
-    ("edit", "words", "said"),
-    [
-        (nothing, [STUDY, "--minutes", "0.02"], "0.02 min are too few: the shortest problem takes"),
-        (
-            changed("config.yaml", gpus__local={"source": "recorded", "path": "data/local"}),
-            [STUDY, "--gpu", "local"],
-            "plan: --gpu: local is recorded: to measure more, let it be live with extend: true",
-        ),
-        (
-            changed("config.yaml", gpus__local={"source": "recorded", "path": "data/local"}),
-            [STUDY],
-            "plan: --gpu: saxpy_block has no live GPU",
-        ),
-        (
-            changed("kernels/saxpy/spec.yaml", problem__n__maximum=None),
-            [STUDY],
-            "plan: saxpy: problem.n has no maximum: give it one, or the study ranges (blind)",
-        ),
-    ],
-)
-def test_what_cannot_be_planned_is_one_line(here, edit, words, said):
+@pytest.mark.parametrize("case", read_yaml(ROOT / "tests/cli/data/plans.yaml"))
+def test_what_cannot_be_planned_is_one_line(here, case):
     (here / "data" / "local").mkdir(parents=True)
     shutil.copy(here / "results/sweeps/local/saxpy.parquet", here / "data" / "local")
-    edit(here)
-    given = words if "--minutes" in words else [*words, "--minutes", "5"]
-    assert said in complaint(launchwise("plan", *given, folder=here))
+    for path, changes in case.get("edit", {}).items():
+        changed(path, **changes)(here)
+    words = [STUDY, "--minutes", case.get("minutes", "5"), *case.get("words", ())]
+    assert case["said"] in complaint(launchwise("plan", *words, folder=here))
     assert not list(here.glob("plan_*.yaml"))
 
 

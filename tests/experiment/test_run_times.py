@@ -12,22 +12,8 @@ from tests.support.samples import ROOT
 CARDS = ("a100", "rtx2080super")
 STUDIES = sorted(path.parents[1] for path in ROOT.glob(f"kernels/*/studies/*/{RUN_TIMES}"))
 
-TABLE = """card,size,tile,time_s,source
-A100,256,16,0.5,"a paper, table 1"
-RTX 2080,512,8,1.25,"a paper, table 1"
-RTX 2080,,8,2,"a paper, table 1"
-"""
-GOOD = {
-    "title": "best tiles",
-    "table": "times",
-    "time": "time_s",
-    "unit": "s",
-    "columns": {"gpu": "card", "n": "size"},
-    "names": {"gpu": {"A100": "a100", "RTX 2080": "rtx2080super"}},
-    "values": {"dtype": "float32", "order": 8},
-    "skip_without": ["size"],
-}
 MISTAKES = yaml.safe_load((ROOT / "tests/experiment/data/run_times.yaml").read_text())
+TABLE, GOOD = MISTAKES["times"], MISTAKES["good"]
 
 
 def written(folder, text=TABLE, **changes):

@@ -39,15 +39,8 @@ RECORDED = ROOT / REFERENCE_PROFILE
 EFFICIENCY = reference_efficiency(CARDS, RECORDED)
 
 FLOAT64_PER_SM = {
-    (3, 5): 64,
-    (5, 2): 4,
-    (7, 0): 32,
-    (7, 5): 2,
-    (8, 0): 32,
-    (8, 6): 2,
-    (8, 9): 2,
-    (9, 0): 64,
-    (10, 0): 64,
+    **{(3, 5): 64, (5, 2): 4, (7, 0): 32, (7, 5): 2, (8, 0): 32, (8, 6): 2, (8, 9): 2},
+    **{(9, 0): 64, (10, 0): 64},
 }
 """FP64 lanes of an SM (CUDA C++ Programming Guide, throughput table)."""
 

@@ -245,10 +245,7 @@ def test_a_model_stands_beside_the_rule_that_is_best_on_average(listed, truth, d
     ("choices", "message"),
     [
         ({64: [1]}, "mine recommends for 1 of 2 test problems and for 0 others"),
-        (
-            {64: [1], 100: [0], 200: [0]},
-            "mine recommends for 2 of 2 test problems and for 1 others",
-        ),
+        ({64: [1], 100: [0], 200: [0]}, "for 2 of 2 test problems and for 1 others"),
     ],
 )
 def test_recommendations_for_other_problems_than_the_test_ones_are_refused(

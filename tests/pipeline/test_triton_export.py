@@ -15,16 +15,10 @@ from launchwise.tables.measurements import measurement_schema
 from launchwise.workloads.spec import load_spec
 
 SIZES = {"m": [64, 256, 1024], "n": [512], "k": [512]}
+SPLIT = {"train": {"m": [64, 1024]}, "test": {"m": [256]}}
 STUDY = {
     **{"title": "Product", "question": "Which blocks?", "models": ["knn"]},
-    "splits": {
-        "sizes": {
-            "kind": "problems",
-            "title": "sizes",
-            "train": {"m": [64, 1024]},
-            "test": {"m": [256]},
-        }
-    },
+    "splits": {"sizes": {"kind": "problems", "title": "sizes", **SPLIT}},
 }
 MAPPING = """\
 file: "N={n},K={k},device_name={device}.json"

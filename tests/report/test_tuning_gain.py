@@ -73,16 +73,13 @@ def test_the_overview_has_the_verdict_and_the_cards():
     assert (titles[1], texts[1], details[0]) == ("gain", "1.58 / 2.00", "2 test problems, big")
 
 
-@pytest.mark.parametrize(
-    ("interval", "verdict"),
-    [
-        ((1.02, 1.5), "tune"),
-        ((1.01, 1.5), "little to gain"),
-        ((0.99, 1.02), "little to gain"),
-        ((0.99, 1.01), "keep the usual choice"),
-        (None, "too few problems to tell"),
-    ],
-)
+VERDICTS = {
+    **{(1.02, 1.5): "tune", (1.01, 1.5): "little to gain", (0.99, 1.02): "little to gain"},
+    **{(0.99, 1.01): "keep the usual choice", None: "too few problems to tell"},
+}
+
+
+@pytest.mark.parametrize(("interval", "verdict"), VERDICTS.items())
 def test_tuning_pays_where_the_whole_interval_says_so(interval, verdict):
     known = index_page.tuning_gains(study())["big"]
     assert dataclasses.replace(known, best_interval=interval).verdict == verdict

@@ -23,15 +23,8 @@ from launchwise.exporting.exports import write_answers
 from launchwise.workloads.spec import load_spec
 
 PLACES = (
-    "../secret",
-    "{outside}/secret",
-    "sub/../../secret",
-    "link",
-    "folder/secret",
-    "a\nb",
-    'a".cu',
-    "a\\b.cu",
-    "",
+    *("../secret", "{outside}/secret", "sub/../../secret", "link", "folder/secret"),
+    *("a\nb", 'a".cu', "a\\b.cu", ""),
 )
 """Paths out of a workload's folder: of text, by links, and what no ``#include`` may hold."""
 

@@ -39,17 +39,10 @@ ANYWHERE = (
 WITH_JAVA = ("against_weka",)  # Benchmarks that need Java and an archive that no lock file names
 
 ON_GPU = {
-    "against_devito": "devito",
-    "autotuned_blind": "torch",
-    "pytorch_modes": "torch",
-    "scaling": "pycuda",
-    "sentiment_peers": "torch",
-    "shipped_configurations": "triton",
-    "simulation": "cupy",
-    "solve_as_called": "cupy",
-    "triton_decorator": "torch",
-    "tune_own_kernel": "kernel_tuner",
-    "tune_small_space": "kernel_tuner",
+    **dict.fromkeys(("autotuned_blind", "pytorch_modes", "sentiment_peers"), "torch"),
+    **{"triton_decorator": "torch", "shipped_configurations": "triton", "scaling": "pycuda"},
+    **{"simulation": "cupy", "solve_as_called": "cupy", "against_devito": "devito"},
+    **dict.fromkeys(("tune_own_kernel", "tune_small_space"), "kernel_tuner"),
 }
 """Benchmarks that need a GPU, and the package that each needs beside those of the lock files."""
 
