@@ -47,8 +47,7 @@ with gpu_and_packages():
     import triton
     import triton.language as tl
 
-CALLS = 1000
-BLOCK_OF_CALLS = 50
+CALLS, BLOCK_OF_CALLS = 1000, 50
 ROWS, N = 4, 1024
 CHOSEN = {"BLOCK": 256, "num_warps": 4}
 
