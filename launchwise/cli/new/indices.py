@@ -287,7 +287,12 @@ class Accesses:
         if self.atomics(parameter.name):
             return "inout", "an atomic operation adds to what is there: begins as zeros?"
         if "w" in uses:
-            return ("inout", "also read: in and out?") if "r" in uses else ("output", "")
+            if "r" in uses:
+                return "inout", "also read: in and out?"
+            # What is loaded says where it writes.
+            places = (self.index(one) or {} for one in every if one.use == "w")
+            is_loaded = any("[" in name for place in places for name in names_of(place))
+            return "output", "is every element written? Else inout" if is_loaded else ""
         if "r" in uses and "?" not in uses:
             return "input", "not const but only read"
         return "output", "output or input"
