@@ -82,9 +82,8 @@ arguments:
   rows: {type: int32, value: rows}
   n: {type: int32, value: n}
   factor: {type: float32, value: 2}
-reference: {file: "reference.py:expected"}
-variants:
-  triton: {source: scaled.py, kernel: scaled, tunables: [BLOCK, num_warps], grid: [rows, "n"]}
+reference: {file: "scaled.py:scaled"}
+variants: {triton: {source: scaled.py, kernel: scaled, tunables: [BLOCK, num_warps], grid: [n]}}
 baseline: {variant: triton, BLOCK: 128, num_warps: 4}
 """
 SIZES = tuple(itertools.product((2**power for power in range(20)), range(64, 1664, 64)))
@@ -97,13 +96,9 @@ def answers_file(folder: Path, has_dtype: bool, device: str) -> Path:
     text = SPEC if has_dtype else re.sub("  dtype: .*\n", "", SPEC).replace("dtype", "float32")
     write_text(workload / SPEC_FILE, text)
     shutil.copy(__file__, workload / "scaled.py")
-    write_text(workload / "reference.py", "def expected(x, **others):\n    return 2 * x\n")
     spec = load_spec(workload)
-    texts = ("float32",) if has_dtype else ()
-    entries = [
-        Entry(0, (*size, *texts), 0, 0, time_ms=1.0, gain=1.0, basis="measured", interval_ms=None)
-        for size in SIZES
-    ]
+    texts = ["float32"] * has_dtype
+    entries = [Entry(0, (*size, *texts), 0, 0, 1.0, 1.0, "measured") for size in SIZES]
     stored = Stored(
         **{"workload": spec.workload, "parameters": (*spec.problem_columns,), "commits": ()},
         devices=(Device("here", (device,), (0,) * len(EXPORTED_FACTS)),),
@@ -143,10 +138,8 @@ def case(places: Mapping[str, str], named: bool, folder: Path, calls: int) -> di
     ours = launchwise.autotuned(path, problem=places)(scaled)
     configs = [triton.Config({"BLOCK": block}, num_warps=4) for block in (128, 256)]
     theirs = triton.autotune(configs, key=["rows", "n"])(scaled)
-    given: tuple[tuple[Any, ...], dict[str, Any]] = ((y, x, ROWS, N, 2.0), {})
-    if named:
-        given = ((y, x), {"rows": ROWS, "n": N, "factor": 2.0})
-    args, kwargs = given
+    args = (y, x) if named else (y, x, ROWS, N, 2.0)
+    kwargs = {"rows": ROWS, "n": N, "factor": 2.0} if named else {}
     sides = {
         "fixed": lambda: scaled[grid](*args, **kwargs, **CHOSEN),
         "launchwise": lambda: ours[grid](*args, **kwargs),

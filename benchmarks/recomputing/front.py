@@ -16,8 +16,7 @@ from recomputing.pages import ShownPage
 
 INTERVAL_SEED = 0
 OVERVIEWS = "Every kernel", "Is tuning worth it"
-BEST, RECOMMENDED = "best (× usual, 95 %)", "recommended (× usual, 95 %)"
-ORACLE = "oracle"
+MOST_CARDS, ORACLE = 2, "oracle"
 RULES = {"best_on_average": "fixed choice", "nearest_size": "nearest size"}
 TUNE = "tune"
 LEAST_WORTH = 1.02  # gain of the fastest configuration below which tuning does not pay
@@ -29,12 +28,16 @@ HARMED, WORTH = 1 / 1.02, 1.05
 def compare(page: ShownPage, materials: Sequence[Material], ledger: Ledger) -> None:
     """Compare the tables of the front page but that of GPUs (:mod:`recomputing.ratios`)."""
     titles = {one.settings.title: one for one in materials}
-    worth = {title: cells for title, one in titles.items() if (cells := _worth(one))}
     for each in page.tables_of(OVERVIEWS):
         overview = ledger.table(page.path, each.caption)
-        for title, row in each.rows_by(["kernel"]).items():
-            if (cells := worth.get(title)) is not None:
-                overview.row(title, row, cells)
+        rows = each.rows_by(["kernel"])
+        worth = {title: _worth(titles[title]) for title in rows if title in titles}
+        every = dict.fromkeys(gpu for cards in worth.values() for gpu in cards)
+        common = [gpu for gpu in every if all(gpu in cards for cards in worth.values())]
+        for title, cards in worth.items():
+            shown = [*(common or cards)][: MOST_CARDS if common else 1]
+            if known := {gpu: cards[gpu] for gpu in shown}:
+                overview.row(title, rows[title], _row(titles[title], known, bool(common)))
     tests = {
         (one.settings.title, *row): cells for one in materials for row, cells in _blind(one).items()
     }
@@ -68,49 +71,58 @@ def _pays(interval: Sequence[float]) -> str:
     if not interval:
         return "too few problems to tell"
     low, high = interval
-    if low >= LEAST_WORTH:
-        return TUNE
-    return "keep the usual choice" if high < LEAST_WORTH else "little to gain"
+    otherwise = "keep the usual choice" if high < LEAST_WORTH else "little to gain"
+    return TUNE if low >= LEAST_WORTH else otherwise
 
 
-def _worth(one: Material) -> dict[str, Cell] | None:
-    """Speeds relative to the usual choice, their intervals, the verdict, problems and the GPU.
-    Of the evaluation only what each method chose is taken. The speed of a choice is the judged time
-    of the usual choice divided by its own, 0 without a time; means over the problems are
-    geometric."""
+Worth = tuple[list[float], list[float], list[str]]
+"""Speeds relative to the usual choice of answers and of the best; verdict and rules as good."""
+
+
+def _worth(one: Material) -> dict[str, Worth]:
+    """Whole card to what was reached there. Of the evaluation only what each method chose is taken.
+    The speed of a choice is the judged time of the usual choice divided by its own, 0 without a
+    time; means over the problems are geometric."""
     rows = one.evaluation[one.evaluation["split"] == one.first_split]
-    gpu = next((each for each in one.whole if each in set(rows["gpu"])), None)
     name = one.committee if one.committee in set(rows["model"]) else _best_model(rows)
-    if gpu is None or name is None:
-        return None
 
-    def speeds(model: str) -> list[float]:
+    def speeds(gpu: str, model: str) -> list[float]:
         own = rows[(rows["gpu"] == gpu) & (rows["model"] == model)].sort_values(one.problem)
         return [_speed(one, key) for key in own[one.spec.key_columns].itertuples(index=False)]
 
-    found = {BEST: speeds(ORACLE), RECOMMENDED: speeds(name)}
-    intervals = {
-        column: bootstrap(np.array(own), INTERVAL_SEED) or () for column, own in found.items()
-    }
-    rules = (_beside(speeds(name), speeds(rule), rule) for rule in RULES)
-    enough = ", ".join(filter(None, rules))
-    problems, verdict = len(found[BEST]), _pays(intervals[BEST])
-    said = [enough] if enough and verdict == TUNE else []
-    return {
-        **{column: Cell(geometric_mean(own), intervals[column]) for column, own in found.items()},
-        "kernel": Cell(
-            one.settings.title, f"{problems} test problem{'s' * (problems != 1)}, {gpu}"
-        ),
-        "verdict": Cell(verdict, "; ".join([*said, *_libraries(one, gpu)])),
-    }
+    found = {}
+    for gpu in one.whole if name is not None else ():
+        if gpu in set(rows["gpu"]):
+            own, best = speeds(gpu, str(name)), speeds(gpu, ORACLE)
+            verdict = _pays(bootstrap(np.array(best), INTERVAL_SEED) or ())
+            rules = (_beside(own, speeds(gpu, rule), rule) for rule in RULES if verdict == TUNE)
+            enough = ", ".join(filter(None, rules))
+            found[gpu] = own, best, [verdict, *([enough] if enough else [])]
+    return found
+
+
+def _row(one: Material, cards: Mapping[str, Worth], is_common: bool) -> dict[str, Cell]:
+    """Cells of a study: the first card's verdict, then what differs on others."""
+    (first, (*_, (verdict, *said))), *others = cards.items()
+    details = [*said, *_libraries(one, first)]
+    for gpu, (*_, words) in others:
+        if new := [each for each in words if each not in (verdict, *said)]:
+            details.append(f"{gpu}: {', '.join(new)}")
+    found = {"verdict": Cell(verdict, "; ".join(details))}
+    for gpu, (own, best, _) in cards.items():
+        name = f"gain{f', {gpu}' if is_common else ''} (answer / best)"
+        speeds = [geometric_mean(own), geometric_mean(best)]
+        found[name] = Cell(speeds, bootstrap(np.array(own), INTERVAL_SEED) or ())
+    counts = " and ".join(dict.fromkeys(str(len(best)) for _, best, _ in cards.values()))
+    where = "" if is_common else f", {first}"
+    return {**found, "kernel": Cell(one.settings.title, f"{counts} test problems{where}")}
 
 
 def _beside(own: Sequence[float], other: Sequence[float], rule: str) -> str:
     """What is said of a rule where speeds are not surely above its own of the same problems."""
-    if len(own) != len(other):
-        return ""
     speeds = [np.maximum(each, 1e-6) for each in (own, other)]
-    limits = bootstrap(speeds[0] / speeds[1], INTERVAL_SEED)
+    is_known = len(own) == len(other)
+    limits = bootstrap(speeds[0] / speeds[1], INTERVAL_SEED) if is_known else None
     if limits is None or limits[0] > 1:
         return ""
     return f"{RULES[rule]} {'as good' if limits[1] <= 1.02 else 'undecided'}"
@@ -172,14 +184,9 @@ def _of_pairs(one: Material, scores: pd.DataFrame, test: Path) -> pd.DataFrame:
 
 
 def _of_test(scores: pd.DataFrame, facts: Mapping[str, Any]) -> dict[str, Cell]:
-    """Figures of the answers to the problems of a blind test.
-
-    An answer without a time counts as 0. *Improvable*: the best is more than 5 % faster than the
-    usual choice. Covered: measured gains and times within their expected 90 % intervals; gains of
-    answers other than the usual choice.
-
-    ``scores``: in the order of the file of answers: draws follow the order of problems.
-    """
+    """Figures of the answers to the problems of a blind test, in the order of the file of answers:
+    draws follow it. Covered: gains and times within their expected 90 % intervals; gains of answers
+    other than the usual choice."""
     fraction, gain = scores["fraction"].to_numpy(), scores["gain"].to_numpy()
     usual = scores["is_usual"].astype(bool).to_numpy()
     worth = scores["best_gain"].to_numpy() > WORTH
