@@ -106,7 +106,8 @@ class Table:
         if isinstance(shown, Shown):
             shown.seen, shown = True, shown.text
         if isinstance(wanted, str):
-            self._said(shown == wanted, place, shown, wanted)
+            plain = [each.replace("\u202f", "") for each in (shown, wanted)]
+            self._said(plain[0] == plain[1], place, shown, wanted)
         else:
             values = wanted if isinstance(wanted, Sequence) else [wanted]
             self.numbers(place, shown, *values, digits=digits)

@@ -30,11 +30,8 @@ def compare(
     root: Path,
     ledger: Ledger,
 ) -> None:
-    """Compare the tables of verdicts, and what to measure again.
-
-    ``run``: facts of the run that wrote the report.
-    ``root``: the repository, whose commits are counted.
-    """
+    """Compare the tables of verdicts, and what to measure again. ``run``: facts of the run that
+    wrote the report. ``root``: the repository, whose commits are counted."""
     verdicts = {
         (one.workload, one.gpu): partial(_verdict, one, materials, run, root) for one in known
     }

@@ -56,11 +56,11 @@ def _on_one_level(ran: pd.DataFrame, sweep: pd.DataFrame, one: Material) -> pd.D
 
     Logarithms of gains in all contests of a problem are those of speeds plus a number of each
     contest, in the least squares; times have the level at which those with at least ten elevenths
-    of the greatest speed have it in the sweep, in the median. ``factor`` is what the times of the
-    sweep near ``at``, the logarithm of that of a contest's fastest, are multiplied by.
+    of the greatest speed have it in the sweep, in the median (``slow`` ones where all are). Times
+    near ``at``, the logarithm of a contest's fastest, are multiplied by ``factor``.
     """
     rows = ran.drop(columns="sweep_ms").merge(
-        sweep.loc[sweep["status"].isin(TIMED), [*one.spec.key_columns, "time_ms"]],
+        sweep.loc[sweep["status"].isin(TIMED), [*one.spec.key_columns, "time_ms", "status"]],
         on=one.spec.key_columns,
         suffixes=("_there", ""),
     )
@@ -75,19 +75,21 @@ def _on_one_level(ran: pd.DataFrame, sweep: pd.DataFrame, one: Material) -> pd.D
             right[at[alike]] += logs[alike] - logs[alike].mean()
         gains = np.exp(logs - (np.linalg.pinv(matrix) @ right)[at])
         speed = np.exp(pd.Series(np.log(gains)).groupby(own["one"].to_numpy()).transform("mean"))
-        level = _level(own["time_ms"].to_numpy(), speed.to_numpy())
+        level = _level(own, speed.to_numpy())
         own = own.assign(speed=speed.to_numpy(), level=level, unit=level / (gains / own["gain"]))
         for contest in range(size):
             part = own[at == contest]
-            times, its = part["time_ms"].to_numpy(), gains[at == contest]
-            factor = level / _level(times, its)
-            found.append(part.assign(factor=factor, at=np.log(times[its.argmax()])))
+            its = gains[at == contest]
+            first = part["time_ms"].to_numpy()[its.argmax()]
+            found.append(part.assign(factor=level / _level(part, its), at=np.log(first)))
     return pd.concat(found).sort_values("contest", kind="stable")
 
 
-def _level(times_ms: np.ndarray, speeds: np.ndarray) -> float:
-    near = speeds >= speeds.max() * 10 / 11
-    return float(np.median((times_ms * speeds)[near]))
+def _level(rows: pd.DataFrame, speeds: np.ndarray) -> float:
+    slow = (rows["status"] == "slow").to_numpy()
+    counted = ~slow | slow.all()
+    near = counted & (speeds >= speeds[counted].max() * 10 / 11)
+    return float(np.median((rows["time_ms"].to_numpy() * speeds)[near]))
 
 
 def _with_later(pairs: pd.DataFrame | None, one: Material, gpu: str) -> pd.DataFrame | None:
